@@ -1,0 +1,3 @@
+//! The `anabranch` program.
+
+fn main() {}
