@@ -1,0 +1,220 @@
+//! The commands: what `test` is made of, and its parts as commands of their own.
+
+use crate::step::{root, run, run_in, say, timed};
+use crate::{docs, tidy};
+use anyhow::{Result, bail};
+use std::time::Instant;
+
+/// The profile in which the binary meets real clients: as fast as a release, without the long link.
+const PROFILE: &str = "fast";
+
+type Step = (&'static str, fn() -> Result<()>);
+
+/// The steps of `test`, cheapest finder of faults first.
+const STEPS: &[Step] = &[
+    ("fmt", || run("cargo", &["fmt", "--all", "--check"])),
+    ("tidy", tidy::run),
+    ("clippy", || {
+        run(
+            "cargo",
+            &[
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--locked",
+                "--",
+                "-D",
+                "warnings",
+            ],
+        )
+    }),
+    ("unit", || {
+        run("cargo", &["test", "--workspace", "--locked", "--quiet"])
+    }),
+    ("docs", || docs::run(&["--check".into()]).map(drop)),
+    ("fuzz", fuzz),
+    ("sim", || sim(&["--seeds".into(), "200".into()]).map(drop)),
+    ("crash", || crash(&["--cycles".into(), "100".into()]).map(drop)),
+    ("compat", || compat(&["--short".into()]).map(drop)),
+];
+
+/// Runs all steps, or those chosen, and tells how long each took.
+pub(crate) fn test(args: &[String]) -> Result<String> {
+    let mut chosen: Vec<&Step> = STEPS.iter().collect();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--list" => {
+                STEPS.iter().for_each(|(name, _)| say(name));
+                return Ok(format!("{} steps", STEPS.len()));
+            }
+            "--only" => {
+                let names = names(args.next())?;
+                chosen.retain(|(name, _)| names.contains(name));
+            }
+            "--skip" => {
+                let names = names(args.next())?;
+                chosen.retain(|(name, _)| !names.contains(name));
+            }
+            other => bail!("unknown argument `{other}`; see `cargo xtask`"),
+        }
+    }
+    let start = Instant::now();
+    for (name, step) in &chosen {
+        timed(name, step)?;
+    }
+    Ok(format!(
+        "{} steps in {:.0} s",
+        chosen.len(),
+        start.elapsed().as_secs_f64()
+    ))
+}
+
+fn names(list: Option<&String>) -> Result<Vec<&str>> {
+    let Some(list) = list else {
+        bail!("which steps? see `cargo xtask test --list`")
+    };
+    let names: Vec<&str> = list.split(',').collect();
+    match names
+        .iter()
+        .find(|name| STEPS.iter().all(|(step, _)| step != *name))
+    {
+        Some(unknown) => bail!("no step `{unknown}`; see `cargo xtask test --list`"),
+        None => Ok(names),
+    }
+}
+
+fn build_binary() -> Result<String> {
+    run(
+        "cargo",
+        &[
+            "build",
+            "--locked",
+            "--profile",
+            PROFILE,
+            "--package",
+            "anabranch",
+        ],
+    )?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
+    Ok(target
+        .join(PROFILE)
+        .join("anabranch")
+        .to_string_lossy()
+        .into_owned())
+}
+
+/// Real clients against the real binary.
+pub(crate) fn compat(args: &[String]) -> Result<String> {
+    let binary = build_binary()?;
+    let mut command = vec!["compat/run.py".to_owned(), "--binary".into(), binary];
+    command.extend_from_slice(args);
+    run("python3", &command)?;
+    Ok("every scenario met its expectation".into())
+}
+
+/// kill -9 under load, restart, verify against what the clients were told.
+pub(crate) fn crash(args: &[String]) -> Result<String> {
+    let binary = build_binary()?;
+    let mut command: Vec<String> = [
+        "run",
+        "--locked",
+        "--quiet",
+        "--profile",
+        PROFILE,
+        "--package",
+        "anabranch-crash",
+        "--",
+        "--binary",
+    ]
+    .map(String::from)
+    .to_vec();
+    command.push(binary);
+    command.extend_from_slice(args);
+    run("cargo", &command)?;
+    Ok("nothing acknowledged was lost, reordered, doubled or invented".into())
+}
+
+/// Whole brokers with model clients and faults, from seeds.
+pub(crate) fn sim(args: &[String]) -> Result<String> {
+    let mut command: Vec<String> = [
+        "run",
+        "--locked",
+        "--quiet",
+        "--profile",
+        PROFILE,
+        "--package",
+        "anabranch-sim",
+        "--",
+    ]
+    .map(String::from)
+    .to_vec();
+    command.extend_from_slice(args);
+    run("cargo", &command)?;
+    Ok("every invariant held for every seed".into())
+}
+
+/// Anabranch and Apache Kafka in one run.
+pub(crate) fn bench(args: &[String]) -> Result<String> {
+    run(
+        "cargo",
+        &[
+            "build",
+            "--locked",
+            "--release",
+            "--package",
+            "anabranch",
+            "--package",
+            "anabranch-bench",
+        ],
+    )?;
+    let mut command: Vec<String> = [
+        "run",
+        "--locked",
+        "--quiet",
+        "--release",
+        "--package",
+        "anabranch-bench",
+        "--",
+        "run",
+    ]
+    .map(String::from)
+    .to_vec();
+    command.extend_from_slice(args);
+    run("cargo", &command)?;
+    Ok("see bench/RESULTS.md".into())
+}
+
+/// Each fuzz target for a few seconds over its corpus.
+fn fuzz() -> Result<()> {
+    if !std::process::Command::new("cargo")
+        .args(["fuzz", "--version"])
+        .output()?
+        .status
+        .success()
+    {
+        run(
+            "cargo",
+            &["install", "--locked", "cargo-fuzz", "--version", "0.13.2"],
+        )?;
+    }
+    let folder = root().join("fuzz");
+    for target in ["frame", "request", "batch", "recovery"] {
+        // The toolchain is stable: no sanitizer; Rust's own checks find what the contract forbids.
+        run_in(
+            &folder,
+            "cargo",
+            &[
+                "fuzz",
+                "run",
+                "--sanitizer",
+                "none",
+                target,
+                "--",
+                "-max_total_time=15",
+                "-rss_limit_mb=1024",
+            ],
+        )?;
+    }
+    Ok(())
+}
