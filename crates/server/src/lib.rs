@@ -8,5 +8,6 @@
 
 mod config;
 pub mod metrics;
+pub mod settings;
 
 pub use config::{Advertised, Config, DEFAULT_HTTP, DEFAULT_LISTEN, Durability, Limits, Listener, Storage};

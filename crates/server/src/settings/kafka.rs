@@ -1,0 +1,135 @@
+//! Names from Kafka's `server.properties`: which are taken, which have no meaning here and why.
+//!
+//! A setting that Kafka's container image would read from `KAFKA_NUM_PARTITIONS` is taken here too, by the same rule
+//! of names: after the prefix, `_` is a dot, `__` an underscore and `___` a dash.
+
+/// What the environment variables of Kafka's container image begin with.
+pub const KAFKA_ENV_PREFIX: &str = "KAFKA_";
+
+/// Settings that every Kafka set-up has and that have nothing to act on in a broker of one node without a separate
+/// controller. They are accepted, with a warning that says so.
+const WITHOUT_EFFECT: &[(&str, &str)] = &[
+    ("process.roles", "there is no separate controller"),
+    ("node.id", "there is one node, whose id is fixed"),
+    ("broker.id", "there is one node, whose id is fixed"),
+    ("controller.quorum.voters", "there is no separate controller"),
+    (
+        "controller.quorum.bootstrap.servers",
+        "there is no separate controller",
+    ),
+    (
+        "controller.listener.names",
+        "there is no separate controller; listeners named CONTROLLER are skipped",
+    ),
+    ("listener.security.protocol.map", "every listener is plaintext"),
+    ("inter.broker.listener.name", "there is one node"),
+    ("security.inter.broker.protocol", "there is one node"),
+    ("zookeeper.connect", "there is no ZooKeeper"),
+    ("metadata.log.dir", "metadata lies in the data folder"),
+    (
+        "offsets.topic.replication.factor",
+        "committed offsets are not kept in a topic",
+    ),
+    (
+        "offsets.topic.num.partitions",
+        "committed offsets are not kept in a topic",
+    ),
+    (
+        "transaction.state.log.replication.factor",
+        "transactions are not kept in a topic",
+    ),
+    (
+        "transaction.state.log.min.isr",
+        "transactions are not kept in a topic",
+    ),
+    (
+        "share.coordinator.state.topic.replication.factor",
+        "there are no share groups",
+    ),
+    (
+        "share.coordinator.state.topic.min.isr",
+        "there are no share groups",
+    ),
+    ("num.network.threads", "threads are not set one by one"),
+    ("num.io.threads", "threads are not set one by one"),
+    ("num.recovery.threads.per.data.dir", "recovery reads one log"),
+    ("log.flush.interval.messages", "see the setting durability"),
+    ("log.flush.interval.ms", "see the setting durability"),
+];
+
+/// Environment variables that Kafka's images and start scripts set and that are no broker settings.
+const NO_SETTINGS: &[&str] = &[
+    "KAFKA_HOME",
+    "KAFKA_VERSION",
+    "KAFKA_OPTS",
+    "KAFKA_HEAP_OPTS",
+    "KAFKA_GC_LOG_OPTS",
+    "KAFKA_JMX_OPTS",
+    "KAFKA_JMX_PORT",
+    "KAFKA_JMX_HOSTNAME",
+    "KAFKA_JVM_PERFORMANCE_OPTS",
+    "KAFKA_LOG4J_OPTS",
+    "KAFKA_LOG4J_LOGGERS",
+    "KAFKA_LOG4J_ROOT_LOGLEVEL",
+    "KAFKA_TOOLS_LOG4J_LOGLEVEL",
+];
+
+/// Why a setting of Kafka has no effect here, if it is one of those that have none.
+pub(super) fn without_effect(name: &str) -> Option<&'static str> {
+    WITHOUT_EFFECT
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, why)| *why)
+}
+
+/// Broker-wide Kafka settings that this broker has.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    std::iter::empty()
+}
+
+/// Checks a broker-wide Kafka setting; `None` if this broker has no such setting.
+pub(super) fn check(_name: &str, _texts: &[String]) -> Option<Result<String, String>> {
+    None
+}
+
+/// The setting that Kafka's container image would set from the environment variable `name`; `None` if it is none.
+pub(super) fn name_from_env(name: &str) -> Option<String> {
+    let rest = name.strip_prefix(KAFKA_ENV_PREFIX)?;
+    if NO_SETTINGS.contains(&name) || is_service_link(rest) {
+        return None;
+    }
+    let dashes = rest.replace("___", "-").replace("__", "\u{0}");
+    Some(
+        dashes
+            .replace('_', ".")
+            .replace('\u{0}', "_")
+            .to_ascii_lowercase(),
+    )
+}
+
+/// Whether an environment variable (without prefix) was put there by Kubernetes or Docker for a service that happens
+/// to be named `anabranch` or `kafka`: `PORT`, `PORT_9092_TCP_ADDR`, `SERVICE_HOST`, `SERVICE_PORT_PLAINTEXT`.
+pub(super) fn is_service_link(rest: &str) -> bool {
+    let is_port = |tail: &str| tail.is_empty() || tail.starts_with('_');
+    rest == "SERVICE_HOST"
+        || rest.strip_prefix("SERVICE_PORT").is_some_and(is_port)
+        || rest.strip_prefix("PORT").is_some_and(is_port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn environment_names_follow_the_container_image() {
+        assert_eq!(
+            name_from_env("KAFKA_NUM_PARTITIONS").as_deref(),
+            Some("num.partitions")
+        );
+        assert_eq!(name_from_env("KAFKA_A__B_C___D").as_deref(), Some("a_b.c-d"));
+        assert_eq!(name_from_env("KAFKA_HEAP_OPTS"), None);
+        assert_eq!(name_from_env("KAFKA_PORT_9092_TCP_ADDR"), None);
+        assert_eq!(name_from_env("KAFKA_SERVICE_PORT_PLAINTEXT"), None);
+        assert_eq!(name_from_env("HOME"), None);
+    }
+}

@@ -1,0 +1,163 @@
+//! What an operator may set, where the values come from, and how they are explained.
+//!
+//! ```text
+//!  defaults < TOML file < environment < flags          each source: text with its origin   (source)
+//!        \________ one list of entries ________/
+//!                        |  names: own, Kafka's, or a broker-wide Kafka setting            (table, kafka)
+//!                        |  text -> value                                                  (value)
+//!                        v
+//!   Settings for the server + origin of each value for `config list` and `config explain`  (resolve, reference)
+//! ```
+//!
+//! Nothing here reads the environment, the file system or the clock: the program hands over what it has read, so that
+//! each rule of precedence is a test. An unknown name is an error with the nearest known one. All errors are reported
+//! at once, each with its place.
+
+mod kafka;
+mod reference;
+mod resolve;
+mod source;
+mod suggest;
+mod table;
+mod value;
+
+use std::fmt;
+use std::path::PathBuf;
+
+pub use kafka::KAFKA_ENV_PREFIX;
+pub use reference::{explain, reference_page};
+pub use resolve::{Resolved, resolve};
+pub use source::{Origin, SettingError, SettingErrors, Sources};
+pub use suggest::nearest;
+pub use table::{Flag, ITEMS, Item, Kind, find};
+pub use value::{
+    HostPort, NamedAddress, format_duration_ms, format_size_bytes, parse_duration_ms, parse_size_bytes,
+};
+
+/// What the name of every environment variable for a setting begins with.
+pub const ENV_PREFIX: &str = "ANABRANCH_";
+
+/// Everything that an operator may set, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Folder that keeps messages and state.
+    pub data: PathBuf,
+    /// Where Kafka clients connect; at least one.
+    pub listen: Vec<NamedAddress>,
+    /// Addresses told to clients, for one listener or all; empty: the address that the client dialled.
+    pub advertise: Vec<NamedAddress>,
+    /// Where health checks are answered; `None`: nowhere.
+    pub http: Option<HostPort>,
+    /// When a message counts as written.
+    pub durability: Durability,
+    /// How much is logged.
+    pub log_level: LogLevel,
+    /// How log lines look.
+    pub log_format: LogFormat,
+    /// Longest time that a shutdown waits for requests in flight, in milliseconds.
+    pub shutdown_timeout_ms: u64,
+    /// Broker-wide Kafka settings by Kafka's names, for example `num.partitions`; checked against the tables of core.
+    pub kafka: Vec<(String, String)>,
+}
+
+impl Settings {
+    /// The address to tell clients that came through `listener`; `None`: the one they dialled.
+    ///
+    /// An address of the listener's own name goes before one without a name.
+    pub fn advertised(&self, listener: &NamedAddress) -> Option<&HostPort> {
+        let named = |one: &&NamedAddress| one.name.is_some() && one.name == listener.name;
+        let for_all = |one: &&NamedAddress| one.name.is_none();
+        let chosen = self
+            .advertise
+            .iter()
+            .find(named)
+            .or_else(|| self.advertise.iter().find(for_all));
+        chosen.map(|one| &one.address)
+    }
+}
+
+/// When a message counts as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// After the disk confirmed it: survives a power cut.
+    Durable,
+    /// After the operating system took it: survives a crash of the process.
+    Relaxed,
+}
+
+/// How much is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogLevel {
+    /// Failures that someone must look at.
+    Error,
+    /// And what is unusual.
+    Warn,
+    /// And what an operator wants to know of a normal day.
+    Info,
+    /// And connections and group changes.
+    Debug,
+    /// And single requests.
+    Trace,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Durability {
+    /// All modes.
+    pub const ALL: &[Durability] = &[Durability::Durable, Durability::Relaxed];
+
+    /// The word for it in files and flags.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Durability::Durable => "durable",
+            Durability::Relaxed => "relaxed",
+        }
+    }
+}
+
+impl LogLevel {
+    /// All levels, from few lines to many.
+    pub const ALL: &[LogLevel] = &[
+        LogLevel::Error,
+        LogLevel::Warn,
+        LogLevel::Info,
+        LogLevel::Debug,
+        LogLevel::Trace,
+    ];
+
+    /// The word for it in files and flags.
+    pub fn name(&self) -> &'static str {
+        match self {
+            LogLevel::Error => "error",
+            LogLevel::Warn => "warn",
+            LogLevel::Info => "info",
+            LogLevel::Debug => "debug",
+            LogLevel::Trace => "trace",
+        }
+    }
+}
+
+impl LogFormat {
+    /// All formats.
+    pub const ALL: &[LogFormat] = &[LogFormat::Text, LogFormat::Json];
+
+    /// The word for it in files and flags.
+    pub fn name(&self) -> &'static str {
+        match self {
+            LogFormat::Text => "text",
+            LogFormat::Json => "json",
+        }
+    }
+}
+
+fn join<T: fmt::Display>(values: &[T]) -> String {
+    let texts: Vec<String> = values.iter().map(ToString::to_string).collect();
+    texts.join(",")
+}

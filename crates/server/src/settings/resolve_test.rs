@@ -1,0 +1,234 @@
+use super::*;
+use crate::settings::{HostPort, explain, reference_page};
+
+fn sources(file: &str, env: &[(&str, &str)], flags: &[(&str, &str)]) -> Sources {
+    Sources {
+        default_data: "/home/someone/.local/share/anabranch".to_owned(),
+        file: (!file.is_empty()).then(|| ("broker.toml".to_owned(), file.to_owned())),
+        env: env
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+            .collect(),
+        flags: flags
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), vec![(*text).to_owned()], format!("--{name}")))
+            .collect(),
+    }
+}
+
+fn ok(file: &str, env: &[(&str, &str)], flags: &[(&str, &str)]) -> Resolved {
+    resolve(&sources(file, env, flags)).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn errors(file: &str, env: &[(&str, &str)], flags: &[(&str, &str)]) -> String {
+    match resolve(&sources(file, env, flags)) {
+        Ok(resolved) => panic!("accepted: {:?}", resolved.settings),
+        Err(errors) => errors.to_string(),
+    }
+}
+
+#[test]
+fn defaults_are_what_the_table_says() {
+    let resolved = ok("", &[], &[]);
+    for item in ITEMS.iter().filter(|item| item.name != "data") {
+        let value = item.value(&resolved.settings).replace(' ', "");
+        assert_eq!(value, item.default, "{}", item.name);
+    }
+    assert_eq!(
+        resolved.settings.data.to_str(),
+        Some("/home/someone/.local/share/anabranch")
+    );
+    assert_eq!(resolved.origin("listen"), &Origin::Default);
+}
+
+#[test]
+fn choices_are_what_the_table_says() {
+    for item in ITEMS {
+        if let table::Kind::OneOf(words) = item.kind {
+            for word in words {
+                let resolved = ok("", &[], &[(item.name, word)]);
+                assert_eq!(item.value(&resolved.settings), *word, "{}", item.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn flags_win_over_environment_over_file_over_defaults() {
+    let file =
+        "http = \"127.0.0.1:1\"\nlisten = [\"127.0.0.1:2\", \"127.0.0.1:3\"]\n[log]\nlevel = \"warn\"\n";
+    let env = [
+        ("ANABRANCH_HTTP", "127.0.0.1:4"),
+        ("ANABRANCH_LOG_LEVEL", "debug"),
+        ("PATH", "/bin"),
+    ];
+    let resolved = ok(file, &env, &[("log.level", "trace")]);
+    assert_eq!(resolved.settings.log_level, LogLevel::Trace);
+    assert_eq!(
+        resolved.settings.http,
+        Some(HostPort {
+            host: "127.0.0.1".to_owned(),
+            port: 4
+        })
+    );
+    assert_eq!(resolved.settings.listen.len(), 2);
+    assert_eq!(resolved.settings.durability, Durability::Durable);
+    assert_eq!(resolved.origin("log.level").to_string(), "flag --log.level");
+    assert_eq!(
+        resolved.origin("http").to_string(),
+        "environment variable ANABRANCH_HTTP"
+    );
+    assert_eq!(resolved.origin("listen").to_string(), "broker.toml:2:1");
+}
+
+#[test]
+fn dotted_and_nested_names_are_one() {
+    let nested = ok("[log]\nlevel = \"debug\"\n[shutdown]\ntimeout = \"3s\"", &[], &[]);
+    let dotted = ok("log.level = \"debug\"\n\"shutdown.timeout\" = 3000", &[], &[]);
+    assert_eq!(nested.settings, dotted.settings);
+}
+
+#[test]
+fn unknown_names_get_a_place_and_a_suggestion() {
+    let text = errors(
+        "listen = \"127.0.0.1:1\"\n\n  durabilty = \"relaxed\"\n",
+        &[],
+        &[],
+    );
+    assert_eq!(
+        text,
+        "broker.toml:3:3: there is no setting \"durabilty\"; did you mean \"durability\"?"
+    );
+    let text = errors("", &[("ANABRANCH_COLOUR", "red")], &[]);
+    assert!(
+        text.starts_with("environment variable ANABRANCH_COLOUR: there is no setting \"colour\""),
+        "{text}"
+    );
+    assert!(text.contains("anabranch config list"), "{text}");
+}
+
+#[test]
+fn all_errors_are_reported_at_once() {
+    let text = errors(
+        "durability = \"safe\"\n",
+        &[("ANABRANCH_HTTP", "x")],
+        &[("shutdown.timeout", "1h")],
+    );
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(
+        lines[0].contains("\"safe\" is not one of durable, relaxed"),
+        "{text}"
+    );
+    assert!(lines[1].contains("the port is missing"), "{text}");
+    assert!(lines[2].contains("1 h is out of range"), "{text}");
+}
+
+#[test]
+fn broken_toml_says_where() {
+    let text = errors("listen = \n", &[], &[]);
+    assert!(text.starts_with("broker.toml:1:"), "{text}");
+    assert!(text.contains("not valid TOML"), "{text}");
+    let text = errors("listen = [[\"127.0.0.1:1\"]]\n", &[], &[]);
+    assert!(text.contains("the elements of a list are plain values"), "{text}");
+}
+
+#[test]
+fn a_setting_given_twice_in_one_source_is_an_error() {
+    let text = errors("listen = \"127.0.0.1:1\"\nlisteners = \"127.0.0.1:2\"", &[], &[]);
+    assert!(text.contains("was already given (broker.toml:1:1)"), "{text}");
+    let env = [
+        ("ANABRANCH_LISTEN", "127.0.0.1:1"),
+        ("KAFKA_LISTENERS", "PLAINTEXT://:2"),
+    ];
+    assert_eq!(ok("", &env, &[]).settings.listen[0].address.port, 1);
+}
+
+#[test]
+fn a_kafka_container_environment_works() {
+    let env = [
+        ("KAFKA_PROCESS_ROLES", "broker,controller"),
+        (
+            "KAFKA_LISTENERS",
+            "PLAINTEXT://:9092,PLAINTEXT_HOST://:29092,CONTROLLER://:9093",
+        ),
+        (
+            "KAFKA_ADVERTISED_LISTENERS",
+            "PLAINTEXT://broker:9092,PLAINTEXT_HOST://localhost:29092",
+        ),
+        ("KAFKA_HEAP_OPTS", "-Xmx1g"),
+        ("KAFKA_SOMETHING_ELSE", "1"),
+        ("ANABRANCH_SERVICE_HOST", "10.0.0.1"),
+        ("ANABRANCH_PORT_9092_TCP", "tcp://10.0.0.1:9092"),
+    ];
+    let Resolved {
+        settings, warnings, ..
+    } = ok("", &env, &[]);
+    let told: Vec<String> = settings
+        .listen
+        .iter()
+        .map(|listener| {
+            format!(
+                "{listener} {}",
+                settings
+                    .advertised(listener)
+                    .map_or("-".to_owned(), ToString::to_string)
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "PLAINTEXT://0.0.0.0:9092 broker:9092",
+            "PLAINTEXT_HOST://0.0.0.0:29092 localhost:29092"
+        ]
+    );
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(
+        warnings[0].contains("process.roles has no effect here"),
+        "{warnings:?}"
+    );
+    assert!(
+        warnings[1].contains("KAFKA_SOMETHING_ELSE is ignored"),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn addresses_that_cannot_work_are_refused() {
+    let text = errors("", &[], &[("advertise", "0.0.0.0:9092")]);
+    assert!(text.contains("no client can connect to 0.0.0.0:9092"), "{text}");
+    let text = errors("", &[], &[("advertise", "OUTSIDE://example.org:9092")]);
+    assert!(
+        text.contains("no listener is named OUTSIDE; write HOST:PORT alone"),
+        "{text}"
+    );
+    let text = errors("", &[], &[("http", "127.0.0.1:9092")]);
+    assert!(text.contains("http: 127.0.0.1:9092 is already used"), "{text}");
+    assert_eq!(ok("", &[], &[("http", "none")]).settings.http, None);
+    let two = ok("", &[], &[("listen", "127.0.0.1:0,127.0.0.1:0")]);
+    assert_eq!(two.settings.listen.len(), 2);
+}
+
+#[test]
+fn every_setting_is_explained() {
+    let resolved = ok("", &[("ANABRANCH_LOG_LEVEL", "warn")], &[]);
+    for item in ITEMS {
+        let text = explain(item.name, &resolved).unwrap();
+        assert!(text.contains(&item.env()), "{text}");
+        assert!(reference_page().contains(&format!("\n### {}\n", item.name)));
+        assert!(text.lines().all(|line| line.len() <= 110), "{text}");
+    }
+    let level = explain("log.level", &resolved).unwrap();
+    assert!(
+        level.contains("value        warn  (environment variable ANABRANCH_LOG_LEVEL)"),
+        "{level}"
+    );
+    assert!(explain("log.dirs", &resolved).unwrap().starts_with("data\n"));
+    assert!(
+        explain("process.roles", &resolved)
+            .unwrap()
+            .contains("no effect here")
+    );
+    assert_eq!(explain("colour", &resolved), None);
+}

@@ -1,0 +1,304 @@
+//! The table of settings: each is one [`Item`], and everything else derives from it.
+//!
+//! The parser, the flags of `anabranch serve`, the environment names, `anabranch config explain` and the reference
+//! page are all made from [`ITEMS`]. To add a setting, add a field to [`Settings`] and an item here.
+
+use super::value::{self, HostPort, NamedAddress};
+use super::{Durability, LogFormat, LogLevel, Settings};
+
+/// One setting.
+pub struct Item {
+    /// The name in the file, in `--set` and for `config explain`.
+    pub name: &'static str,
+    /// The flag of `anabranch serve` and the placeholder of its value, if the setting has a flag of its own.
+    pub flag: Option<Flag>,
+    /// The same setting's names in Kafka's `server.properties`.
+    pub kafka_names: &'static [&'static str],
+    /// What values it takes.
+    pub kind: Kind,
+    /// The default, as one would write it.
+    pub default: &'static str,
+    /// One line for lists and `--help`.
+    pub summary: &'static str,
+    /// What one should know before one changes it.
+    pub details: &'static str,
+    pub(super) set: fn(&mut Settings, &Item, &[String]) -> Result<(), String>,
+    pub(super) get: fn(&Settings) -> String,
+}
+
+/// The flag of a setting.
+pub struct Flag {
+    /// Without the leading `--`.
+    pub long: &'static str,
+    /// The placeholder of the value in `--help`.
+    pub value_name: &'static str,
+}
+
+/// What values a setting takes.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// A path of the file system.
+    Path,
+    /// One `HOST:PORT`, or `none`.
+    Address,
+    /// One or more `[NAME://]HOST:PORT`.
+    Listeners,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A duration in milliseconds between the two bounds, both included.
+    DurationMs(u64, u64),
+}
+
+impl Kind {
+    /// Whether several values may be given.
+    pub fn is_list(&self) -> bool {
+        matches!(self, Kind::Listeners)
+    }
+
+    /// Type and range in words.
+    pub fn describe(&self) -> String {
+        match self {
+            Kind::Path => "path".to_owned(),
+            Kind::Address => "HOST:PORT, or none".to_owned(),
+            Kind::Listeners => "one or more [NAME://]HOST:PORT".to_owned(),
+            Kind::OneOf(words) => format!("one of {}", words.join(", ")),
+            Kind::DurationMs(min, max) => {
+                let (min, max) = (value::format_duration_ms(*min), value::format_duration_ms(*max));
+                format!("duration from {min} to {max} (milliseconds, or a unit: 10s)")
+            }
+        }
+    }
+}
+
+impl Item {
+    /// The environment variable of this setting.
+    pub fn env(&self) -> String {
+        format!(
+            "{}{}",
+            super::ENV_PREFIX,
+            self.name.to_ascii_uppercase().replace('.', "_")
+        )
+    }
+
+    /// The value that `settings` has for this item, as one would write it.
+    pub fn value(&self, settings: &Settings) -> String {
+        (self.get)(settings)
+    }
+
+    fn one<'a>(&self, texts: &'a [String]) -> Result<&'a str, String> {
+        match texts {
+            [text] if !text.is_empty() => Ok(text),
+            [] | [_] => Err(format!("the value is empty; expected: {}", self.kind.describe())),
+            [..] => Err(format!("takes one value, not {}", texts.len())),
+        }
+    }
+
+    fn choose<T: Copy>(
+        &self,
+        texts: &[String],
+        all: &[T],
+        name: fn(&T) -> &'static str,
+    ) -> Result<T, String> {
+        let text = self.one(texts)?;
+        let chosen = all.iter().find(|one| name(one).eq_ignore_ascii_case(text));
+        chosen
+            .copied()
+            .ok_or_else(|| format!("\"{text}\" is not {}", self.kind.describe()))
+    }
+
+    fn duration_ms(&self, texts: &[String]) -> Result<u64, String> {
+        let ms = value::parse_duration_ms(self.one(texts)?)?;
+        match self.kind {
+            Kind::DurationMs(min, max) if !(min..=max).contains(&ms) => Err(format!(
+                "{} is out of range; expected: {}",
+                value::format_duration_ms(ms),
+                self.kind.describe()
+            )),
+            _ => Ok(ms),
+        }
+    }
+
+    fn named_addresses(&self, texts: &[String]) -> Result<Vec<NamedAddress>, String> {
+        let mut addresses = Vec::new();
+        for text in texts {
+            addresses.push(text.parse::<NamedAddress>()?);
+        }
+        Ok(addresses)
+    }
+}
+
+/// Looks a setting up by its own name or by its name in Kafka.
+pub fn find(name: &str) -> Option<&'static Item> {
+    ITEMS
+        .iter()
+        .find(|item| item.name == name || item.kafka_names.contains(&name))
+}
+
+/// All settings of the server itself, in the order in which people read about them.
+pub static ITEMS: &[Item] = &[
+    Item {
+        name: "data",
+        flag: Some(Flag {
+            long: "data",
+            value_name: "DIR",
+        }),
+        kafka_names: &["log.dirs", "log.dir"],
+        kind: Kind::Path,
+        default: "$XDG_DATA_HOME/anabranch",
+        summary: "folder that keeps messages, topics, groups and offsets",
+        details: "Made if it does not exist. One process at a time may use it. Where $XDG_DATA_HOME is not set, the \
+                  default is ~/.local/share/anabranch; without a home folder, ./anabranch-data.",
+        set: |settings, item, texts| {
+            settings.data = item.one(texts)?.into();
+            Ok(())
+        },
+        get: |settings| settings.data.display().to_string(),
+    },
+    Item {
+        name: "listen",
+        flag: Some(Flag {
+            long: "listen",
+            value_name: "[NAME://]HOST:PORT",
+        }),
+        kafka_names: &["listeners"],
+        kind: Kind::Listeners,
+        default: "127.0.0.1:9092",
+        summary: "where Kafka clients connect; may be given several times",
+        details: "The default serves this machine only; 0.0.0.0:9092 serves every network interface. Port 0 lets the \
+                  system choose. A name is only needed to give each listener an address of its own to advertise. \
+                  Listeners named CONTROLLER are skipped: there is no controller to talk to.",
+        set: |settings, item, texts| {
+            let mut listen = item.named_addresses(texts)?;
+            listen.retain(|one| one.name.as_deref() != Some("CONTROLLER"));
+            if listen.is_empty() {
+                return Err("at least one listener is needed".to_owned());
+            }
+            settings.listen = listen;
+            Ok(())
+        },
+        get: |settings| super::join(&settings.listen),
+    },
+    Item {
+        name: "advertise",
+        flag: Some(Flag {
+            long: "advertise",
+            value_name: "[NAME://]HOST:PORT",
+        }),
+        kafka_names: &["advertised.listeners"],
+        kind: Kind::Listeners,
+        default: "none",
+        summary: "address told to clients, if not the one they dialled",
+        details: "A Kafka client asks the address it was given, and then connects to the one it is told. By default it \
+                  is told the address that it dialled, which is right wherever the first connection works. Set this \
+                  when clients reach the broker through a forwarded port or another name. HOST:PORT holds for every \
+                  listener; NAME://HOST:PORT for the listener of that name.",
+        set: |settings, item, texts| {
+            let none = matches!(texts, [text] if text == "none");
+            settings.advertise = if none {
+                Vec::new()
+            } else {
+                item.named_addresses(texts)?
+            };
+            Ok(())
+        },
+        get: |settings| match settings.advertise.as_slice() {
+            [] => "none".to_owned(),
+            addresses => super::join(addresses),
+        },
+    },
+    Item {
+        name: "http",
+        flag: Some(Flag {
+            long: "http",
+            value_name: "HOST:PORT",
+        }),
+        kafka_names: &[],
+        kind: Kind::Address,
+        default: "127.0.0.1:9099",
+        summary: "where /healthz and /readyz answer; none turns them off",
+        details: "/healthz answers as long as the process lives, /readyz once clients are served and until a shutdown \
+                  begins. There is no access control on this port: open it to machines you trust.",
+        set: |settings, item, texts| {
+            let text = item.one(texts)?;
+            settings.http = if text == "none" { None } else { Some(text.parse()?) };
+            Ok(())
+        },
+        get: |settings| {
+            settings
+                .http
+                .as_ref()
+                .map_or("none".to_owned(), HostPort::to_string)
+        },
+    },
+    Item {
+        name: "durability",
+        flag: Some(Flag {
+            long: "durability",
+            value_name: "MODE",
+        }),
+        kafka_names: &[],
+        kind: Kind::OneOf(&["durable", "relaxed"]),
+        default: "durable",
+        summary: "when a message counts as written: durable or relaxed",
+        details: "durable: an acknowledgement follows the disk's confirmation (fdatasync), so that an acknowledged \
+                  message survives a crash of the machine and a power cut. relaxed: an acknowledgement follows the \
+                  write to the operating system; a crash of the process loses nothing, a power cut may lose the last \
+                  moments.",
+        set: |settings, item, texts| {
+            settings.durability = item.choose(texts, Durability::ALL, Durability::name)?;
+            Ok(())
+        },
+        get: |settings| settings.durability.name().to_owned(),
+    },
+    Item {
+        name: "log.level",
+        flag: Some(Flag {
+            long: "log-level",
+            value_name: "LEVEL",
+        }),
+        kafka_names: &[],
+        kind: Kind::OneOf(&["error", "warn", "info", "debug", "trace"]),
+        default: "info",
+        summary: "how much is logged: error, warn, info, debug or trace",
+        details: "Logs go to standard error. debug has a line for each connection and group change, trace one for each \
+                  request.",
+        set: |settings, item, texts| {
+            settings.log_level = item.choose(texts, LogLevel::ALL, LogLevel::name)?;
+            Ok(())
+        },
+        get: |settings| settings.log_level.name().to_owned(),
+    },
+    Item {
+        name: "log.format",
+        flag: Some(Flag {
+            long: "log-format",
+            value_name: "FORMAT",
+        }),
+        kafka_names: &[],
+        kind: Kind::OneOf(&["text", "json"]),
+        default: "text",
+        summary: "how log lines look: text or json",
+        details: "json writes one object a line with timestamp, level, target, message and fields.",
+        set: |settings, item, texts| {
+            settings.log_format = item.choose(texts, LogFormat::ALL, LogFormat::name)?;
+            Ok(())
+        },
+        get: |settings| settings.log_format.name().to_owned(),
+    },
+    Item {
+        name: "shutdown.timeout",
+        flag: None,
+        kafka_names: &[],
+        kind: Kind::DurationMs(0, 600_000),
+        default: "10s",
+        summary: "longest time that a shutdown waits for requests in flight",
+        details: "SIGTERM and Ctrl-C stop accepting, answer what is in flight, and end. What is not answered after this \
+                  time is cut off; nothing acknowledged is lost by that. Keep it below the patience of whoever stops \
+                  the process (Kubernetes waits 30 s).",
+        set: |settings, item, texts| {
+            settings.shutdown_timeout_ms = item.duration_ms(texts)?;
+            Ok(())
+        },
+        get: |settings| value::format_duration_ms(settings.shutdown_timeout_ms),
+    },
+];
