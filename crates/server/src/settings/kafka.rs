@@ -10,8 +10,6 @@ pub const KAFKA_ENV_PREFIX: &str = "KAFKA_";
 /// controller. They are accepted, with a warning that says so.
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("process.roles", "there is no separate controller"),
-    ("node.id", "there is one node, whose id is fixed"),
-    ("broker.id", "there is one node, whose id is fixed"),
     ("controller.quorum.voters", "there is no separate controller"),
     (
         "controller.quorum.bootstrap.servers",

@@ -22,7 +22,8 @@ mod table;
 mod value;
 
 use std::fmt;
-use std::path::PathBuf;
+
+use crate::config::{Advertised, Config, Durability, Listener};
 
 pub use kafka::KAFKA_ENV_PREFIX;
 pub use reference::{explain, reference_page};
@@ -38,26 +39,18 @@ pub use value::{
 pub const ENV_PREFIX: &str = "ANABRANCH_";
 
 /// Everything that an operator may set, checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Settings {
-    /// Folder that keeps messages and state.
-    pub data: PathBuf,
+    /// What the server is started with, except for listeners and broker-wide Kafka settings, which follow below.
+    pub server: Config,
     /// Where Kafka clients connect; at least one.
     pub listen: Vec<NamedAddress>,
     /// Addresses told to clients, for one listener or all; empty: the address that the client dialled.
     pub advertise: Vec<NamedAddress>,
-    /// Where health checks are answered; `None`: nowhere.
-    pub http: Option<HostPort>,
-    /// When a message counts as written.
-    pub durability: Durability,
     /// How much is logged.
     pub log_level: LogLevel,
     /// How log lines look.
     pub log_format: LogFormat,
-    /// Longest time that a shutdown waits for requests in flight, in milliseconds.
-    pub shutdown_timeout_ms: u64,
-    /// Broker-wide Kafka settings by Kafka's names, for example `num.partitions`; checked against the tables of core.
-    pub kafka: Vec<(String, String)>,
 }
 
 impl Settings {
@@ -74,15 +67,21 @@ impl Settings {
             .or_else(|| self.advertise.iter().find(for_all));
         chosen.map(|one| &one.address)
     }
-}
 
-/// When a message counts as written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// After the disk confirmed it: survives a power cut.
-    Durable,
-    /// After the operating system took it: survives a crash of the process.
-    Relaxed,
+    /// What the server is started with.
+    pub fn config(&self) -> Config {
+        let listener = |one: &NamedAddress| {
+            let advertise = self.advertised(one).cloned();
+            Listener {
+                bind: one.address.to_string(),
+                advertise: advertise.map(|HostPort { host, port }| Advertised { host, port }),
+            }
+        };
+        Config {
+            listeners: self.listen.iter().map(listener).collect(),
+            ..self.server.clone()
+        }
+    }
 }
 
 /// How much is logged.
@@ -109,16 +108,11 @@ pub enum LogFormat {
     Json,
 }
 
-impl Durability {
-    /// All modes.
-    pub const ALL: &[Durability] = &[Durability::Durable, Durability::Relaxed];
-
-    /// The word for it in files and flags.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Durability::Durable => "durable",
-            Durability::Relaxed => "relaxed",
-        }
+/// The word for a durability in files and flags.
+fn durability_name(durability: &Durability) -> &'static str {
+    match durability {
+        Durability::Durable => "durable",
+        Durability::Relaxed => "relaxed",
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::source::{self, Entry, Origin, SettingError, SettingErrors, Sources};
 use super::table::{self, ITEMS, Item};
-use super::{Durability, LogFormat, LogLevel, Settings, kafka, suggest};
+use super::{LogFormat, LogLevel, Settings, kafka, suggest};
+use crate::config::Config;
 
 /// Settings with the origin of each.
 #[derive(Debug, Clone)]
@@ -52,7 +53,6 @@ pub fn resolve(sources: &Sources) -> Result<Resolved, SettingErrors> {
 
 struct Building {
     settings: Settings,
-    kafka: BTreeMap<String, String>,
     origins: BTreeMap<String, Origin>,
     warnings: Vec<String>,
     errors: Vec<SettingError>,
@@ -61,19 +61,17 @@ struct Building {
 impl Building {
     fn new(default_data: &str) -> Building {
         let settings = Settings {
-            data: default_data.into(),
+            server: Config {
+                data_dir: default_data.into(),
+                ..Config::default()
+            },
             listen: Vec::new(),
             advertise: Vec::new(),
-            http: None,
-            durability: Durability::Durable,
             log_level: LogLevel::Info,
             log_format: LogFormat::Text,
-            shutdown_timeout_ms: 0,
-            kafka: Vec::new(),
         };
         let mut building = Building {
             settings,
-            kafka: BTreeMap::new(),
             origins: BTreeMap::new(),
             warnings: Vec::new(),
             errors: Vec::new(),
@@ -114,7 +112,7 @@ impl Building {
         } else if let Some(checked) = kafka::check(name, texts) {
             match checked {
                 Ok(value) => {
-                    self.kafka.insert(name.to_owned(), value);
+                    self.settings.server.broker.insert(name.to_owned(), value);
                     self.origins.insert(name.to_owned(), origin.clone());
                 }
                 Err(message) => self.error(origin, format!("{name}: {message}")),
@@ -174,13 +172,11 @@ impl Building {
             return Err(SettingErrors(self.errors));
         }
         let Building {
-            mut settings,
-            kafka,
+            settings,
             origins,
             warnings,
             ..
         } = self;
-        settings.kafka = kafka.into_iter().collect();
         Ok(Resolved {
             settings,
             warnings,
@@ -220,11 +216,14 @@ impl Building {
 
     fn check_ports(&mut self) {
         let mut taken: Vec<String> = Vec::new();
-        let listeners = self.settings.listen.iter().map(|one| ("listen", &one.address));
-        let all = listeners.chain(self.settings.http.iter().map(|one| ("http", one)));
+        let listeners = self
+            .settings
+            .listen
+            .iter()
+            .map(|one| ("listen", one.address.to_string()));
+        let all = listeners.chain(self.settings.server.http.iter().map(|one| ("http", one.clone())));
         let mut found = Vec::new();
-        for (name, address) in all.filter(|(_, address)| address.port != 0) {
-            let text = address.to_string();
+        for (name, text) in all.filter(|(_, address)| !address.ends_with(":0")) {
             if taken.contains(&text) {
                 found.push((
                     name,

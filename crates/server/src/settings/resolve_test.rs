@@ -1,5 +1,6 @@
 use super::*;
-use crate::settings::{HostPort, explain, reference_page};
+use crate::config::Durability;
+use crate::settings::{explain, reference_page};
 
 fn sources(file: &str, env: &[(&str, &str)], flags: &[(&str, &str)]) -> Sources {
     Sources {
@@ -35,10 +36,26 @@ fn defaults_are_what_the_table_says() {
         assert_eq!(value, item.default, "{}", item.name);
     }
     assert_eq!(
-        resolved.settings.data.to_str(),
+        resolved.settings.server.data_dir.to_str(),
         Some("/home/someone/.local/share/anabranch")
     );
     assert_eq!(resolved.origin("listen"), &Origin::Default);
+}
+
+/// The server's own defaults, for those who build a `Config` without settings, are the documented ones.
+#[test]
+fn defaults_are_those_of_the_server() {
+    let resolved = ok("", &[], &[]);
+    let plain = Config {
+        data_dir: resolved.settings.server.data_dir.clone(),
+        ..Config::default()
+    };
+    let plain = Config {
+        http: Some(crate::DEFAULT_HTTP.to_owned()),
+        ..plain
+    }
+    .listen(crate::DEFAULT_LISTEN);
+    assert_eq!(format!("{:?}", resolved.settings.config()), format!("{plain:?}"));
 }
 
 #[test]
@@ -64,15 +81,9 @@ fn flags_win_over_environment_over_file_over_defaults() {
     ];
     let resolved = ok(file, &env, &[("log.level", "trace")]);
     assert_eq!(resolved.settings.log_level, LogLevel::Trace);
-    assert_eq!(
-        resolved.settings.http,
-        Some(HostPort {
-            host: "127.0.0.1".to_owned(),
-            port: 4
-        })
-    );
+    assert_eq!(resolved.settings.server.http.as_deref(), Some("127.0.0.1:4"));
     assert_eq!(resolved.settings.listen.len(), 2);
-    assert_eq!(resolved.settings.durability, Durability::Durable);
+    assert_eq!(resolved.settings.server.durability, Durability::Durable);
     assert_eq!(resolved.origin("log.level").to_string(), "flag --log.level");
     assert_eq!(
         resolved.origin("http").to_string(),
@@ -85,7 +96,10 @@ fn flags_win_over_environment_over_file_over_defaults() {
 fn dotted_and_nested_names_are_one() {
     let nested = ok("[log]\nlevel = \"debug\"\n[shutdown]\ntimeout = \"3s\"", &[], &[]);
     let dotted = ok("log.level = \"debug\"\n\"shutdown.timeout\" = 3000", &[], &[]);
-    assert_eq!(nested.settings, dotted.settings);
+    assert_eq!(nested.settings.log_level, LogLevel::Debug);
+    assert_eq!(dotted.settings.log_level, LogLevel::Debug);
+    assert_eq!(nested.settings.server.limits.shutdown_timeout.as_millis(), 3000);
+    assert_eq!(dotted.settings.server.limits.shutdown_timeout.as_millis(), 3000);
 }
 
 #[test]
@@ -205,7 +219,16 @@ fn addresses_that_cannot_work_are_refused() {
     );
     let text = errors("", &[], &[("http", "127.0.0.1:9092")]);
     assert!(text.contains("http: 127.0.0.1:9092 is already used"), "{text}");
-    assert_eq!(ok("", &[], &[("http", "none")]).settings.http, None);
+    assert_eq!(ok("", &[], &[("http", "none")]).settings.server.http, None);
+    let config = ok(
+        "",
+        &[],
+        &[("listen", "A://127.0.0.1:1"), ("advertise", "[::1]:2")],
+    )
+    .settings
+    .config();
+    assert_eq!(config.listeners[0].bind, "127.0.0.1:1");
+    assert_eq!(config.listeners[0].advertise.as_ref().unwrap().host, "::1");
     let two = ok("", &[], &[("listen", "127.0.0.1:0,127.0.0.1:0")]);
     assert_eq!(two.settings.listen.len(), 2);
 }

@@ -4,7 +4,9 @@
 //! page are all made from [`ITEMS`]. To add a setting, add a field to [`Settings`] and an item here.
 
 use super::value::{self, HostPort, NamedAddress};
-use super::{Durability, LogFormat, LogLevel, Settings};
+use super::{LogFormat, LogLevel, Settings, durability_name};
+use crate::config::Durability;
+use std::time::Duration;
 
 /// One setting.
 pub struct Item {
@@ -47,6 +49,12 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
     /// A duration in milliseconds between the two bounds, both included.
     DurationMs(u64, u64),
+    /// A size in bytes between the two bounds, both included.
+    SizeBytes(u64, u64),
+    /// A whole number between the two bounds, both included.
+    Count(u64, u64),
+    /// `true` or `false`.
+    Bool,
 }
 
 impl Kind {
@@ -66,6 +74,12 @@ impl Kind {
                 let (min, max) = (value::format_duration_ms(*min), value::format_duration_ms(*max));
                 format!("duration from {min} to {max} (milliseconds, or a unit: 10s)")
             }
+            Kind::SizeBytes(min, max) => {
+                let (min, max) = (value::format_size_bytes(*min), value::format_size_bytes(*max));
+                format!("size from {min} to {max} (bytes, or a unit: 64MiB)")
+            }
+            Kind::Count(min, max) => format!("number from {min} to {max}"),
+            Kind::Bool => "true or false".to_owned(),
         }
     }
 }
@@ -106,15 +120,46 @@ impl Item {
             .ok_or_else(|| format!("\"{text}\" is not {}", self.kind.describe()))
     }
 
-    fn duration_ms(&self, texts: &[String]) -> Result<u64, String> {
+    fn duration(&self, texts: &[String]) -> Result<Duration, String> {
         let ms = value::parse_duration_ms(self.one(texts)?)?;
+        self.in_range(ms, &value::format_duration_ms(ms))
+            .map(Duration::from_millis)
+    }
+
+    fn size(&self, texts: &[String]) -> Result<u64, String> {
+        let bytes = value::parse_size_bytes(self.one(texts)?)?;
+        self.in_range(bytes, &value::format_size_bytes(bytes))
+    }
+
+    fn memory(&self, texts: &[String]) -> Result<usize, String> {
+        self.size(texts)
+            .map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+    }
+
+    fn count(&self, texts: &[String]) -> Result<u64, String> {
+        let text = self.one(texts)?;
+        let wrong = || format!("\"{text}\" is not a {}", self.kind.describe());
+        let count = text.parse().map_err(|_| wrong())?;
+        self.in_range(count, text)
+    }
+
+    fn boolean(&self, texts: &[String]) -> Result<bool, String> {
+        let text = self.one(texts)?.to_ascii_lowercase();
+        text.parse()
+            .map_err(|_| format!("\"{text}\" is not true or false"))
+    }
+
+    fn in_range(&self, value: u64, text: &str) -> Result<u64, String> {
         match self.kind {
-            Kind::DurationMs(min, max) if !(min..=max).contains(&ms) => Err(format!(
-                "{} is out of range; expected: {}",
-                value::format_duration_ms(ms),
-                self.kind.describe()
-            )),
-            _ => Ok(ms),
+            Kind::DurationMs(min, max) | Kind::SizeBytes(min, max) | Kind::Count(min, max)
+                if !(min..=max).contains(&value) =>
+            {
+                Err(format!(
+                    "{text} is out of range; expected: {}",
+                    self.kind.describe()
+                ))
+            }
+            _ => Ok(value),
         }
     }
 
@@ -125,6 +170,18 @@ impl Item {
         }
         Ok(addresses)
     }
+}
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+const HOUR_MS: u64 = 3_600_000;
+
+fn format_duration(duration: Duration) -> String {
+    value::format_duration_ms(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn format_size(bytes: u64) -> String {
+    value::format_size_bytes(bytes)
 }
 
 /// Looks a setting up by its own name or by its name in Kafka.
@@ -149,10 +206,10 @@ pub static ITEMS: &[Item] = &[
         details: "Made if it does not exist. One process at a time may use it. Where $XDG_DATA_HOME is not set, the \
                   default is ~/.local/share/anabranch; without a home folder, ./anabranch-data.",
         set: |settings, item, texts| {
-            settings.data = item.one(texts)?.into();
+            settings.server.data_dir = item.one(texts)?.into();
             Ok(())
         },
-        get: |settings| settings.data.display().to_string(),
+        get: |settings| settings.server.data_dir.display().to_string(),
     },
     Item {
         name: "listen",
@@ -220,15 +277,14 @@ pub static ITEMS: &[Item] = &[
                   begins. There is no access control on this port: open it to machines you trust.",
         set: |settings, item, texts| {
             let text = item.one(texts)?;
-            settings.http = if text == "none" { None } else { Some(text.parse()?) };
+            settings.server.http = if text == "none" {
+                None
+            } else {
+                Some(text.parse::<HostPort>()?.to_string())
+            };
             Ok(())
         },
-        get: |settings| {
-            settings
-                .http
-                .as_ref()
-                .map_or("none".to_owned(), HostPort::to_string)
-        },
+        get: |settings| settings.server.http.clone().unwrap_or_else(|| "none".to_owned()),
     },
     Item {
         name: "durability",
@@ -245,10 +301,14 @@ pub static ITEMS: &[Item] = &[
                   write to the operating system; a crash of the process loses nothing, a power cut may lose the last \
                   moments.",
         set: |settings, item, texts| {
-            settings.durability = item.choose(texts, Durability::ALL, Durability::name)?;
+            settings.server.durability = item.choose(
+                texts,
+                &[Durability::Durable, Durability::Relaxed],
+                durability_name,
+            )?;
             Ok(())
         },
-        get: |settings| settings.durability.name().to_owned(),
+        get: |settings| durability_name(&settings.server.durability).to_owned(),
     },
     Item {
         name: "log.level",
@@ -296,9 +356,207 @@ pub static ITEMS: &[Item] = &[
                   time is cut off; nothing acknowledged is lost by that. Keep it below the patience of whoever stops \
                   the process (Kubernetes waits 30 s).",
         set: |settings, item, texts| {
-            settings.shutdown_timeout_ms = item.duration_ms(texts)?;
+            settings.server.limits.shutdown_timeout = item.duration(texts)?;
             Ok(())
         },
-        get: |settings| value::format_duration_ms(settings.shutdown_timeout_ms),
+        get: |settings| format_duration(settings.server.limits.shutdown_timeout),
+    },
+    Item {
+        name: "node.id",
+        flag: None,
+        kafka_names: &["broker.id"],
+        kind: Kind::Count(0, i32::MAX as u64),
+        default: "1",
+        summary: "node id shown to clients",
+        details: "Only what clients see: nothing is stored under it.",
+        set: |settings, item, texts| {
+            settings.server.node_id = i32::try_from(item.count(texts)?).unwrap_or(i32::MAX);
+            Ok(())
+        },
+        get: |settings| settings.server.node_id.to_string(),
+    },
+    Item {
+        name: "storage.segment",
+        flag: None,
+        kafka_names: &[],
+        kind: Kind::SizeBytes(MIB, 16 * GIB),
+        default: "256MiB",
+        summary: "size of one write-ahead segment file",
+        details: "Space is set aside and given back in units of it. Larger segments mean less housekeeping, smaller ones give space back sooner. Topics have no segments of their own, so log.segment.bytes does not change this.",
+        set: |settings, item, texts| {
+            settings.server.storage.segment_bytes = item.size(texts)?;
+            Ok(())
+        },
+        get: |settings| format_size(settings.server.storage.segment_bytes),
+    },
+    Item {
+        name: "storage.cache",
+        flag: None,
+        kafka_names: &[],
+        kind: Kind::SizeBytes(MIB, 1024 * GIB),
+        default: "256MiB",
+        summary: "memory for recently written messages",
+        details: "Consumers that keep up are served from it without touching the disk.",
+        set: |settings, item, texts| {
+            settings.server.storage.cache_bytes = item.memory(texts)?;
+            Ok(())
+        },
+        get: |settings| format_size(settings.server.storage.cache_bytes as u64),
+    },
+    Item {
+        name: "storage.direct.io",
+        flag: None,
+        kafka_names: &[],
+        kind: Kind::Bool,
+        default: "true",
+        summary: "write past the operating system's page cache where the file system allows it",
+        details: "Faster with durable acknowledgements, and consumers that read old messages do not push producers aside. Turn it off only to work round a faulty file system.",
+        set: |settings, item, texts| {
+            settings.server.storage.direct_io = item.boolean(texts)?;
+            Ok(())
+        },
+        get: |settings| settings.server.storage.direct_io.to_string(),
+    },
+    Item {
+        name: "storage.free.min",
+        flag: None,
+        kafka_names: &[],
+        kind: Kind::SizeBytes(0, 1024 * GIB),
+        default: "256MiB",
+        summary: "free disk space below which messages are refused",
+        details: "Producers then get a storage error until there is space again; reading, deleting and committing go on.",
+        set: |settings, item, texts| {
+            settings.server.storage.free_bytes_min = item.size(texts)?;
+            Ok(())
+        },
+        get: |settings| format_size(settings.server.storage.free_bytes_min),
+    },
+    Item {
+        name: "storage.retention.interval",
+        flag: None,
+        kafka_names: &["log.retention.check.interval.ms"],
+        kind: Kind::DurationMs(100, 24 * HOUR_MS),
+        default: "5min",
+        summary: "how often messages beyond their retention are removed",
+        details: "",
+        set: |settings, item, texts| {
+            settings.server.storage.retention_interval = item.duration(texts)?;
+            Ok(())
+        },
+        get: |settings| format_duration(settings.server.storage.retention_interval),
+    },
+    Item {
+        name: "limits.request",
+        flag: None,
+        kafka_names: &["socket.request.max.bytes"],
+        kind: Kind::SizeBytes(64 * 1024, GIB),
+        default: "100MiB",
+        summary: "largest request",
+        details: "A larger one costs the client its connection, before memory is set aside for it.",
+        set: |settings, item, texts| {
+            settings.server.limits.request_bytes_max = item.memory(texts)?;
+            Ok(())
+        },
+        get: |settings| format_size(settings.server.limits.request_bytes_max as u64),
+    },
+    Item {
+        name: "limits.request.memory",
+        flag: None,
+        kafka_names: &["queued.max.request.bytes"],
+        kind: Kind::SizeBytes(MIB, 1024 * GIB),
+        default: "256MiB",
+        summary: "memory for the requests of all connections together",
+        details: "Beyond it nothing more is read from the sockets until requests are done; clients notice a slower broker, not an error.",
+        set: |settings, item, texts| {
+            settings.server.limits.request_budget_bytes = item.memory(texts)?;
+            Ok(())
+        },
+        get: |settings| format_size(settings.server.limits.request_budget_bytes as u64),
+    },
+    Item {
+        name: "limits.response.memory",
+        flag: None,
+        kafka_names: &[],
+        kind: Kind::SizeBytes(MIB, 1024 * GIB),
+        default: "256MiB",
+        summary: "memory for the fetch answers of all connections together",
+        details: "Answers beyond it wait until clients have taken earlier ones.",
+        set: |settings, item, texts| {
+            settings.server.limits.response_budget_bytes = item.memory(texts)?;
+            Ok(())
+        },
+        get: |settings| format_size(settings.server.limits.response_budget_bytes as u64),
+    },
+    Item {
+        name: "limits.connections",
+        flag: None,
+        kafka_names: &["max.connections"],
+        kind: Kind::Count(1, 10_000_000),
+        default: "20000",
+        summary: "connections in total",
+        details: "A connection beyond it is closed at once. Each costs a file descriptor: see `ulimit -n`.",
+        set: |settings, item, texts| {
+            settings.server.limits.connections_max =
+                usize::try_from(item.count(texts)?).unwrap_or(usize::MAX);
+            Ok(())
+        },
+        get: |settings| settings.server.limits.connections_max.to_string(),
+    },
+    Item {
+        name: "limits.connections.per.ip",
+        flag: None,
+        kafka_names: &["max.connections.per.ip"],
+        kind: Kind::Count(1, 10_000_000),
+        default: "20000",
+        summary: "connections from one address",
+        details: "",
+        set: |settings, item, texts| {
+            settings.server.limits.connections_per_ip_max =
+                usize::try_from(item.count(texts)?).unwrap_or(usize::MAX);
+            Ok(())
+        },
+        get: |settings| settings.server.limits.connections_per_ip_max.to_string(),
+    },
+    Item {
+        name: "limits.idle",
+        flag: None,
+        kafka_names: &["connections.max.idle.ms"],
+        kind: Kind::DurationMs(1000, 7 * 24 * HOUR_MS),
+        default: "10min",
+        summary: "a connection without a request for this long is closed",
+        details: "Clients open a new one when they need it.",
+        set: |settings, item, texts| {
+            settings.server.limits.idle_timeout = item.duration(texts)?;
+            Ok(())
+        },
+        get: |settings| format_duration(settings.server.limits.idle_timeout),
+    },
+    Item {
+        name: "limits.stall",
+        flag: None,
+        kafka_names: &[],
+        kind: Kind::DurationMs(100, HOUR_MS),
+        default: "10s",
+        summary: "a request that stops arriving for this long costs the connection",
+        details: "",
+        set: |settings, item, texts| {
+            settings.server.limits.stall_timeout = item.duration(texts)?;
+            Ok(())
+        },
+        get: |settings| format_duration(settings.server.limits.stall_timeout),
+    },
+    Item {
+        name: "limits.write",
+        flag: None,
+        kafka_names: &[],
+        kind: Kind::DurationMs(100, HOUR_MS),
+        default: "30s",
+        summary: "an answer that the client does not take for this long costs the connection",
+        details: "",
+        set: |settings, item, texts| {
+            settings.server.limits.write_timeout = item.duration(texts)?;
+            Ok(())
+        },
+        get: |settings| format_duration(settings.server.limits.write_timeout),
     },
 ];

@@ -29,11 +29,11 @@ impl FromStr for HostPort {
                 .rsplit_once(':')
                 .ok_or_else(|| wrong("the port is missing"))?,
         };
-        if host.contains(':') && !text.starts_with('[') {
-            return Err(wrong("an IPv6 address goes in brackets"));
-        }
         if host.contains(|c: char| c.is_whitespace() || c == '/' || c == ',') {
             return Err(wrong("the host has a character that no host name has"));
+        }
+        if host.contains(':') && !text.starts_with('[') {
+            return Err(wrong("an IPv6 address goes in brackets"));
         }
         let port = port
             .parse()
