@@ -6,8 +6,22 @@
 //!                             +---- durable: the answer leaves once its LSN is on disk <---+
 //! ```
 
+mod api;
+mod broker;
+mod budget;
+mod clock;
 mod config;
+mod connection;
+mod dispatch;
+mod durable;
+mod fetch_wait;
+mod http;
+mod listener;
+mod log_limit;
 pub mod metrics;
+mod server;
 pub mod settings;
+mod shutdown;
 
 pub use config::{Advertised, Config, DEFAULT_HTTP, DEFAULT_LISTEN, Durability, Limits, Listener, Storage};
+pub use server::{Running, Server, StartError};

@@ -51,10 +51,6 @@ impl ErrorCode {
     }
 }
 
-#[expect(
-    clippy::derivable_impls,
-    reason = "a derive would have to mark a variant inside the table"
-)]
 impl Default for ErrorCode {
     fn default() -> Self {
         Self::None

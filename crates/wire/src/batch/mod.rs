@@ -43,10 +43,6 @@ mod varint;
 
 #[cfg(test)]
 mod differential_test;
-#[cfg(test)]
-mod golden_test;
-#[cfg(test)]
-mod hostile_test;
 
 pub use build::{BatchBuilder, HeaderField, commit_marker};
 pub use check::{ProduceLimits, check_produced, check_records};

@@ -1,0 +1,51 @@
+//! Health over HTTP: `/healthz` says that the process lives, `/readyz` that it serves clients.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::connection::Shared;
+use crate::shutdown::Phase;
+
+/// Binds `HOST:PORT` and serves until the server has shut down.
+pub(crate) async fn spawn(bind: &str, shared: Arc<Shared>) -> io::Result<(SocketAddr, JoinHandle<()>)> {
+    let socket = TcpListener::bind(bind).await?;
+    let address = socket.local_addr()?;
+    let task = tokio::spawn(async move {
+        let ended = Arc::clone(&shared.shutdown);
+        let end = async move { ended.reached(Phase::Cut).await };
+        if let Err(error) = axum::serve(socket, routes(shared))
+            .with_graceful_shutdown(end)
+            .await
+        {
+            tracing::error!(%error, "the HTTP server has failed");
+        }
+    });
+    Ok((address, task))
+}
+
+fn routes(shared: Arc<Shared>) -> Router {
+    let ready = move || {
+        let ready = readiness(&shared);
+        async move { ready }
+    };
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+}
+
+fn readiness(shared: &Shared) -> (StatusCode, &'static str) {
+    if shared.durable.has_failed() {
+        (StatusCode::SERVICE_UNAVAILABLE, "the store has failed\n")
+    } else if shared.shutdown.phase() > Phase::Running {
+        (StatusCode::SERVICE_UNAVAILABLE, "shutting down\n")
+    } else {
+        (StatusCode::OK, "ready\n")
+    }
+}
