@@ -51,6 +51,10 @@ impl ErrorCode {
     }
 }
 
+#[expect(
+    clippy::derivable_impls,
+    reason = "the variants come out of a table, where none can be marked"
+)]
 impl Default for ErrorCode {
     fn default() -> Self {
         Self::None

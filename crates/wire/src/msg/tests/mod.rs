@@ -1,7 +1,11 @@
 //! Proof of the messages, in one loop over all of them each.
 //!
-//! [`round_trip`]: random values in every version come back; [`hostile`]: damaged bytes are errors at bounded cost.
+//! [`golden`]: bytes from Kafka's own codec come out the same. [`differential`]: a second codec agrees on random
+//! values. [`round_trip`]: random values in every version come back. [`hostile`]: damaged bytes are errors at
+//! bounded cost.
 
+mod differential;
+mod golden;
 mod hostile;
 mod round_trip;
 
