@@ -143,14 +143,15 @@ impl Incoming {
     ///
     /// # Errors
     /// [`DecodeError`]; its code is the answer, where the response has a place for one.
-    pub fn decode<T: Request>(mut self) -> Result<T, DecodeError> {
+    pub fn decode<T: Request>(&self) -> Result<T, DecodeError> {
         debug_assert_eq!(
             self.header.api_key,
             T::KEY,
             "the caller chose the type by the key"
         );
-        let body = T::decode(&mut self.body, self.header.api_version)?;
-        self.body.finish()?;
+        let mut r = self.body.clone();
+        let body = T::decode(&mut r, self.header.api_version)?;
+        r.finish()?;
         Ok(body)
     }
 }

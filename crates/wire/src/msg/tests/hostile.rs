@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use bytes::Bytes;
 
-use super::{Visit, decode, each_message, encode};
+use super::{Visit, allocation, decode, each_message, encode};
 use crate::prim::{DecodeErrorKind, Message, Random, Rng};
 
 /// Cuts valid bytes at every position.
@@ -68,10 +68,18 @@ impl Visit for Damage {
     }
 }
 
-/// Whatever decodes must encode again, and to no more bytes than were there: nothing was made up.
+/// Whatever decodes must encode again, and to no more bytes than were there: nothing was made up. And whether it
+/// decodes or not, it must not take much more memory than there are bytes.
 fn check<T: Message + Debug + PartialEq>(bytes: Vec<u8>, version: i16) {
     let length = bytes.len();
-    if let Ok(message) = decode::<T>(bytes.into(), version) {
+    let (result, peak) = allocation::peak_of(|| decode::<T>(bytes.into(), version));
+    // An element of one or two bytes becomes a struct of some dozens; a vector that grows is there twice.
+    assert!(
+        peak <= 100 * length + (16 << 10),
+        "{} v{version}: {peak} bytes for {length}",
+        T::NAME
+    );
+    if let Ok(message) = result {
         let again = encode(&message, version);
         assert!(again.len() <= length, "{} v{version}", T::NAME);
     }

@@ -2,8 +2,9 @@
 //!
 //! [`golden`]: bytes from Kafka's own codec come out the same. [`differential`]: a second codec agrees on random
 //! values. [`round_trip`]: random values in every version come back. [`hostile`]: damaged bytes are errors at
-//! bounded cost.
+//! bounded cost, which [`allocation`] measures.
 
+mod allocation;
 mod differential;
 mod golden;
 mod hostile;
