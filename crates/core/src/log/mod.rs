@@ -1,0 +1,453 @@
+//! One partition's log as the core sees it: bounds and producers, never bytes.
+//!
+//! ```text
+//!            start            high_watermark      next_offset
+//!   deleted    |  durable, visible   |  in the commit queue  |  not yet
+//! -------------+---------------------+-----------------------+---------> offsets
+//! ```
+//!
+//! [`Log::append`] takes the facts of a batch, decides (idempotent sequence rules in [`producers`], size and timestamp
+//! here), assigns offsets and remembers what a retry needs. The store then writes the bytes, and reports back twice:
+//! [`Log::appended`] with the LSN, [`Log::committed`] once they are durable. Retention is planned in [`retention`] from
+//! what the store knows about sizes and times.
+//!
+//! After a restart the same state comes from a snapshot and [`Log::replay`] of the batch headers behind it.
+
+pub mod producers;
+pub mod retention;
+
+pub use producers::{ProducerView, SequenceError};
+pub use retention::{LogStats, Run};
+
+use crate::codec::{CodecError, Decoder, Encoder};
+use crate::config::{TimestampType, TopicSettings};
+use crate::ids::{LogId, Lsn, Now, Offset, TopicId};
+use anabranch_wire::ErrorCode;
+use anabranch_wire::batch::BatchHeader;
+use producers::{Producers, Sequenced};
+use thiserror::Error;
+
+/// What the core needs to know of a record batch: fields of its header, and its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchFacts {
+    /// Producer id; negative for a producer that is not idempotent.
+    pub producer_id: i64,
+    /// Epoch of the producer id.
+    pub producer_epoch: i16,
+    /// Sequence number of the first record.
+    pub base_sequence: i32,
+    /// Records in the batch, at least 1.
+    pub record_count: i32,
+    /// Offset of the last record minus that of the first.
+    pub last_offset_delta: i32,
+    /// Timestamp of the first record in milliseconds, -1 if it has none.
+    pub base_timestamp: i64,
+    /// Largest timestamp in milliseconds, -1 if no record has one.
+    pub max_timestamp: i64,
+    /// Bytes of the whole batch.
+    pub size: usize,
+    /// Whether the batch belongs to a transaction.
+    pub is_transactional: bool,
+}
+
+impl From<&BatchHeader> for BatchFacts {
+    fn from(header: &BatchHeader) -> Self {
+        Self {
+            producer_id: header.producer_id,
+            producer_epoch: header.producer_epoch,
+            base_sequence: header.base_sequence,
+            record_count: header.record_count,
+            last_offset_delta: header.last_offset_delta,
+            base_timestamp: header.base_timestamp,
+            max_timestamp: header.max_timestamp,
+            size: header.size(),
+            is_transactional: header.is_transactional(),
+        }
+    }
+}
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Append {
+    /// It is accepted: the store must append it now, before anything else is decided about this log.
+    New {
+        /// Offset of its first record.
+        base_offset: Offset,
+        /// Leader epoch to write into it.
+        leader_epoch: i32,
+        /// The time to write into it and to report, for a topic with LogAppendTime.
+        log_append_time_ms: Option<i64>,
+    },
+    /// It is here already; the answer tells the old offset and waits for `lsn`.
+    Duplicate {
+        /// Offset of its first record.
+        base_offset: Offset,
+        /// The time it was given, for a topic with LogAppendTime.
+        log_append_time_ms: Option<i64>,
+        /// The last append of the log: when this is durable, the batch is.
+        lsn: Lsn,
+    },
+}
+
+/// Why a batch was not accepted.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AppendError {
+    /// No such log (any more).
+    #[error("the partition does not exist")]
+    UnknownLog,
+    /// Larger than the topic allows.
+    #[error("the batch has {size} bytes; max.message.bytes of the topic is {max}")]
+    TooLarge {
+        /// Bytes of the batch.
+        size: usize,
+        /// What is allowed.
+        max: usize,
+    },
+    /// A timestamp outside the accepted range.
+    #[error("timestamp {timestamp} is more than {max_ms} ms {side} the broker's clock ({now_ms})")]
+    Timestamp {
+        /// The timestamp, in milliseconds.
+        timestamp: i64,
+        /// The broker's clock, in milliseconds.
+        now_ms: i64,
+        /// The bound, in milliseconds.
+        max_ms: i64,
+        /// "ahead of" or "behind".
+        side: &'static str,
+    },
+    /// A batch of a transaction.
+    #[error("transactions are not supported yet")]
+    Transactional,
+    /// The sequence rules of idempotent producers.
+    #[error(transparent)]
+    Sequence(#[from] SequenceError),
+}
+
+impl AppendError {
+    /// The Kafka error code to answer with.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::UnknownLog => ErrorCode::UnknownTopicOrPartition,
+            Self::TooLarge { .. } => ErrorCode::MessageTooLarge,
+            Self::Timestamp { .. } => ErrorCode::InvalidTimestamp,
+            Self::Transactional => ErrorCode::InvalidTxnState,
+            Self::Sequence(error) => error.code(),
+        }
+    }
+}
+
+/// What a reader may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchBounds {
+    /// First offset that exists.
+    pub start: Offset,
+    /// First offset that is not visible yet.
+    pub high_watermark: Offset,
+}
+
+/// A batch or a command in the journal does not fit the state that the entries before it led to.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ReplayError {
+    /// The bytes of the entry are not valid.
+    #[error("the journal entry cannot be read: {0}")]
+    Codec(#[from] CodecError),
+    /// A batch of a log that no entry created.
+    #[error("the journal holds a batch of log {0}, which does not exist at that point")]
+    UnknownLog(LogId),
+    /// A hole or an overlap between batches.
+    #[error("the batch of log {log} starts at offset {found}, the one before it ended at {expected}")]
+    Gap {
+        /// The log.
+        log: LogId,
+        /// Where it had to start.
+        expected: Offset,
+        /// Where it starts.
+        found: Offset,
+    },
+}
+
+/// The log of one partition.
+#[derive(Clone, Debug)]
+pub struct Log {
+    id: LogId,
+    topic: TopicId,
+    partition: i32,
+    start: Offset,
+    high_watermark: Offset,
+    next_offset: Offset,
+    leader_epoch: i32,
+    last_append: Lsn,
+    producers: Producers,
+    /// Derived from the configuration by the node.
+    settings: TopicSettings,
+    /// Runs of unknown age; volatile.
+    sightings: retention::Sightings,
+}
+
+impl Log {
+    pub(crate) fn new(id: LogId, topic: TopicId, partition: i32, settings: TopicSettings) -> Self {
+        Self {
+            id,
+            topic,
+            partition,
+            start: 0,
+            high_watermark: 0,
+            next_offset: 0,
+            leader_epoch: 0,
+            last_append: Lsn(0),
+            producers: Producers::default(),
+            settings,
+            sightings: retention::Sightings::default(),
+        }
+    }
+
+    /// The id of the log.
+    pub fn id(&self) -> LogId {
+        self.id
+    }
+
+    /// The topic it belongs to.
+    pub fn topic(&self) -> TopicId {
+        self.topic
+    }
+
+    /// The partition of the topic.
+    pub fn partition(&self) -> i32 {
+        self.partition
+    }
+
+    /// First offset that exists ("log start offset", "low watermark").
+    pub fn start(&self) -> Offset {
+        self.start
+    }
+
+    /// First offset that readers cannot see yet. Also the last stable offset: there are no transactions.
+    pub fn high_watermark(&self) -> Offset {
+        self.high_watermark
+    }
+
+    /// The offset that the next record gets ("log end offset").
+    pub fn next_offset(&self) -> Offset {
+        self.next_offset
+    }
+
+    /// The epoch of the leader. A single node never changes it.
+    pub fn leader_epoch(&self) -> i32 {
+        self.leader_epoch
+    }
+
+    /// The last append that the store reported; `Lsn(0)` if there was none since the start, then all is durable.
+    pub fn last_append(&self) -> Lsn {
+        self.last_append
+    }
+
+    /// The settings of the topic.
+    pub fn settings(&self) -> &TopicSettings {
+        &self.settings
+    }
+
+    /// The idempotent producers known here, by id.
+    pub fn producers(&self) -> Vec<ProducerView> {
+        self.producers.view()
+    }
+
+    /// How many producers are remembered.
+    pub fn producer_count(&self) -> usize {
+        self.producers.len()
+    }
+
+    /// What a fetch from `offset` may see; OFFSET_OUT_OF_RANGE outside the log. An offset between the high watermark
+    /// and the end is in range: the fetch waits.
+    pub fn fetch_bounds(&self, offset: Offset) -> Result<FetchBounds, ErrorCode> {
+        if offset < self.start || offset > self.next_offset {
+            return Err(ErrorCode::OffsetOutOfRange);
+        }
+        Ok(FetchBounds {
+            start: self.start,
+            high_watermark: self.high_watermark,
+        })
+    }
+
+    /// Decides about a batch and, if it is new, assigns its offsets. `producers_max` bounds the producers remembered.
+    ///
+    /// A batch that is here already is acknowledged again before anything else is checked, so that a retry succeeds
+    /// even if a setting has changed in between. After a refusal the batches that the producer had sent behind it are
+    /// refused as well (OUT_OF_ORDER_SEQUENCE_NUMBER), until the refused one comes again: clients rely on it.
+    pub(crate) fn append(
+        &mut self,
+        now: Now,
+        batch: &BatchFacts,
+        producers_max: usize,
+    ) -> Result<Append, AppendError> {
+        if batch.is_transactional {
+            return Err(AppendError::Transactional);
+        }
+        if let Sequenced::Duplicate(kept) = self.producers.check(now.mono_ms, batch)? {
+            let append_time = self.settings.timestamp_type == TimestampType::LogAppendTime;
+            return Ok(Append::Duplicate {
+                base_offset: kept.base_offset,
+                log_append_time_ms: append_time.then_some(kept.timestamp),
+                lsn: self.last_append,
+            });
+        }
+        if let Err(error) = self.check_content(now, batch) {
+            self.producers.note_refused(now.mono_ms, batch);
+            return Err(error);
+        }
+        let log_append_time_ms =
+            (self.settings.timestamp_type == TimestampType::LogAppendTime).then_some(now.wall_ms);
+        let base_offset = self.next_offset;
+        self.advance(
+            now.mono_ms,
+            batch,
+            log_append_time_ms.unwrap_or(batch.max_timestamp),
+            producers_max,
+        );
+        Ok(Append::New {
+            base_offset,
+            leader_epoch: self.leader_epoch,
+            log_append_time_ms,
+        })
+    }
+
+    /// Notes that the server refused a batch for a reason of its own, before it came to [`Log::append`].
+    pub(crate) fn note_refused(&mut self, now: Now, batch: &BatchFacts) {
+        self.producers.note_refused(now.mono_ms, batch);
+    }
+
+    /// Takes a batch from the journal. It was accepted once, so only its place is checked.
+    pub(crate) fn replay(
+        &mut self,
+        base_offset: Offset,
+        batch: &BatchFacts,
+        max: usize,
+    ) -> Result<(), ReplayError> {
+        if base_offset != self.next_offset {
+            return Err(ReplayError::Gap {
+                log: self.id,
+                expected: self.next_offset,
+                found: base_offset,
+            });
+        }
+        self.advance(0, batch, batch.max_timestamp, max);
+        self.high_watermark = self.next_offset;
+        Ok(())
+    }
+
+    fn advance(&mut self, mono_ms: u64, batch: &BatchFacts, timestamp: i64, producers_max: usize) {
+        let last_offset = self.next_offset + i64::from(batch.last_offset_delta.max(0));
+        if batch.producer_id >= 0 {
+            self.producers
+                .accept(mono_ms, batch, self.next_offset, last_offset, timestamp);
+            self.producers.shrink_to(producers_max);
+        }
+        self.next_offset = last_offset + 1;
+    }
+
+    fn check_content(&self, now: Now, batch: &BatchFacts) -> Result<(), AppendError> {
+        let max = self.settings.message_bytes_max;
+        if batch.size > max {
+            return Err(AppendError::TooLarge {
+                size: batch.size,
+                max,
+            });
+        }
+        if self.settings.timestamp_type == TimestampType::LogAppendTime {
+            return Ok(());
+        }
+        let now_ms = now.wall_ms;
+        let after = self.settings.timestamp_after_ms_max;
+        if batch.max_timestamp >= 0 && batch.max_timestamp.saturating_sub(now_ms) > after {
+            let timestamp = batch.max_timestamp;
+            return Err(AppendError::Timestamp {
+                timestamp,
+                now_ms,
+                max_ms: after,
+                side: "ahead of",
+            });
+        }
+        let before = self.settings.timestamp_before_ms_max;
+        if batch.base_timestamp >= 0 && now_ms.saturating_sub(batch.base_timestamp) > before {
+            let timestamp = batch.base_timestamp;
+            return Err(AppendError::Timestamp {
+                timestamp,
+                now_ms,
+                max_ms: before,
+                side: "behind",
+            });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn appended(&mut self, lsn: Lsn) {
+        self.last_append = self.last_append.max(lsn);
+    }
+
+    /// Everything below `next_offset` is durable. Returns whether readers see more than before.
+    pub(crate) fn committed(&mut self, next_offset: Offset) -> bool {
+        debug_assert!(
+            next_offset <= self.next_offset,
+            "committed beyond what was appended"
+        );
+        let advanced = next_offset > self.high_watermark;
+        self.high_watermark = self.high_watermark.max(next_offset.min(self.next_offset));
+        advanced
+    }
+
+    /// Records below `offset` are gone. The start never goes back, and never beyond the end.
+    pub(crate) fn advance_start(&mut self, offset: Offset) {
+        self.start = self.start.max(offset.min(self.next_offset));
+    }
+
+    pub(crate) fn set_settings(&mut self, settings: TopicSettings) {
+        self.settings = settings;
+    }
+
+    /// Forgets producers that were idle for `expiration_ms`; those from before the start count from `started_ms`.
+    pub(crate) fn expire_producers(&mut self, now: Now, started_ms: u64, expiration_ms: u64) {
+        self.producers.expire(now.mono_ms, started_ms, expiration_ms);
+    }
+
+    /// How far retention may advance the start at the time of the retention clock; see [`retention`].
+    pub(crate) fn plan_retention(&mut self, now: Now, clock_ms: i64, stats: &LogStats) -> Option<Offset> {
+        let bounds = FetchBounds {
+            start: self.start,
+            high_watermark: self.high_watermark,
+        };
+        retention::plan(
+            &self.settings,
+            bounds,
+            now.mono_ms,
+            clock_ms,
+            &mut self.sightings,
+            stats,
+        )
+    }
+
+    pub(crate) fn put(&self, e: &mut Encoder) {
+        e.uvar(u64::from(self.id.0));
+        e.id(&self.topic.0);
+        e.ivar(i64::from(self.partition));
+        e.ivar(self.start);
+        e.ivar(self.next_offset);
+        e.ivar(i64::from(self.leader_epoch));
+        self.producers.put(e);
+    }
+
+    pub(crate) fn get(d: &mut Decoder<'_>, settings: TopicSettings) -> Result<Self, CodecError> {
+        let mut log = Self::new(LogId(d.uvar32()?), TopicId(d.id()?), d.ivar32()?, settings);
+        log.start = d.ivar()?;
+        log.next_offset = d.ivar()?;
+        if log.start < 0 || log.next_offset < log.start {
+            return Err(d.invalid("the bounds of a log contradict each other"));
+        }
+        log.high_watermark = log.next_offset;
+        log.leader_epoch = d.ivar32()?;
+        log.producers = Producers::get(d)?;
+        Ok(log)
+    }
+}
+
+#[cfg(test)]
+#[path = "log_test.rs"]
+mod tests;

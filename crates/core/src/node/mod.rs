@@ -1,0 +1,328 @@
+//! [`Node`]: everything this broker knows and decides, behind typed methods. The only door for the server.
+//!
+//! ```text
+//! topics.rs     create, delete, grow, auto-create        --+
+//! configs.rs    alter, describe                            +--> Vec<Command>, nothing changed yet
+//! records.rs    DeleteRecords, retention, producer ids   --+
+//! here          apply (the only way state changes), append, commit, lookups
+//! recovery.rs   snapshot, restore, replay
+//! ```
+//!
+//! The server holds one lock around the node. For a decision it does, without letting go of the lock:
+//!
+//! ```text
+//! for command in node.create_topic(...)? {
+//!     effects.extend(node.apply(&command));
+//!     node.set_state_lsn(store.append_state(command.encode()));
+//! }
+//! ```
+//!
+//! so that the order of the journal is the order of application. The answer leaves once the LSN that it depends on is
+//! durable: [`Node::state_lsn`] for state, that of the append for a produce. The effects on logs are passed on to the
+//! store after that.
+
+mod configs;
+mod records;
+mod recovery;
+mod topics;
+
+pub use configs::{AlterConfig, AlterOp, ConfigEntry};
+pub use records::ProducerId;
+pub use topics::{CreateTopic, TopicRef, duplicates};
+
+use crate::Refused;
+use crate::config::{BrokerSettings, Layers, Scope, Values, find};
+use crate::ids::{LogId, Lsn, Now, Offset, TopicId};
+use crate::limits;
+use crate::log::{Append, AppendError, BatchFacts, FetchBounds, Log};
+use crate::meta::{Command, Resource, State, Topic};
+use anabranch_wire::ErrorCode;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// What a node is given at its start.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The id of the broker in Metadata.
+    pub node_id: i32,
+    /// The id of the cluster: made once per data folder.
+    pub cluster_id: String,
+    /// Broker configurations from the file, the environment and the command line.
+    pub configs: Values,
+    /// The moment of the start.
+    pub started: Now,
+}
+
+/// What the store has to do about a log after a command; it may be done once the command is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogEffect {
+    /// Records below the offset are gone.
+    Start {
+        /// The log.
+        log: LogId,
+        /// The first offset that exists.
+        offset: Offset,
+    },
+    /// The log is gone.
+    Drop {
+        /// The log.
+        log: LogId,
+    },
+}
+
+/// The broker's state and decisions.
+#[derive(Debug)]
+pub struct Node {
+    options: Options,
+    state: State,
+    logs: BTreeMap<LogId, Log>,
+    /// Derived from the configuration.
+    settings: BrokerSettings,
+    /// Producers remembered by all logs.
+    producers_total: usize,
+    /// Reserved producer ids that are not handed out yet; volatile.
+    producer_ids: Range<i64>,
+    state_lsn: Lsn,
+    auto_create: topics::Allowance,
+    retention_clock: Option<records::RetentionClock>,
+}
+
+impl Node {
+    /// A node of an empty data folder. Refuses configurations that are unknown or not valid.
+    pub fn new(options: Options) -> Result<Self, Refused> {
+        Self::with_state(options, State::default(), BTreeMap::new())
+    }
+
+    fn with_state(mut options: Options, state: State, logs: BTreeMap<LogId, Log>) -> Result<Self, Refused> {
+        for (name, value) in &options.configs {
+            find(Scope::Broker, name)?.check(value)?;
+        }
+        let node_id = options.node_id.to_string();
+        options.configs.insert("node.id".to_owned(), node_id.clone());
+        options.configs.insert("broker.id".to_owned(), node_id);
+        let settings = BrokerSettings::new(layers(&options, &state));
+        let producers_total = logs.values().map(Log::producer_count).sum();
+        let mut node = Self {
+            auto_create: topics::Allowance::full(options.started),
+            options,
+            state,
+            logs,
+            settings,
+            producers_total,
+            producer_ids: 0..0,
+            state_lsn: Lsn(0),
+            retention_clock: None,
+        };
+        node.refresh_logs(|_| true);
+        Ok(node)
+    }
+
+    /// The id of the broker.
+    pub fn node_id(&self) -> i32 {
+        self.options.node_id
+    }
+
+    /// The id of the cluster.
+    pub fn cluster_id(&self) -> &str {
+        &self.options.cluster_id
+    }
+
+    /// What the broker goes by at present.
+    pub fn settings(&self) -> &BrokerSettings {
+        &self.settings
+    }
+
+    /// The durable state, read-only.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The topic of that name.
+    pub fn topic_by_name(&self, name: &str) -> Option<&Topic> {
+        self.state.topic_by_name(name)
+    }
+
+    /// The topic of that id.
+    pub fn topic_by_id(&self, id: TopicId) -> Option<&Topic> {
+        self.state.topic_by_id(id)
+    }
+
+    /// All topics in name order.
+    pub fn topics(&self) -> impl ExactSizeIterator<Item = &Topic> {
+        self.state.topics()
+    }
+
+    /// A log.
+    pub fn log(&self, log: LogId) -> Option<&Log> {
+        self.logs.get(&log)
+    }
+
+    /// All logs in id order.
+    pub fn logs(&self) -> impl ExactSizeIterator<Item = &Log> {
+        self.logs.values()
+    }
+
+    /// Makes a change, and says what follows for the store. Total: never fails.
+    pub fn apply(&mut self, command: &Command) -> Vec<LogEffect> {
+        let effects = match command {
+            Command::DeleteTopic { id, .. } => self.drop_logs(*id),
+            Command::AdvanceLogStart { log, offset } => self.advance_start(*log, *offset),
+            _ => Vec::new(),
+        };
+        self.state.apply(command);
+        match command {
+            Command::CreateTopic { id, logs, .. } => self.add_logs(*id, 0, logs),
+            Command::CreatePartitions { id, logs } => {
+                let before = self
+                    .state
+                    .topic_by_id(*id)
+                    .map_or(0, |topic| topic.logs.len() - logs.len());
+                self.add_logs(*id, before, logs);
+            }
+            Command::SetConfigs { resource, .. } => self.refresh(resource),
+            _ => {}
+        }
+        effects
+    }
+
+    /// The LSN of the last state change: what an answer about state waits for.
+    pub fn state_lsn(&self) -> Lsn {
+        self.state_lsn
+    }
+
+    /// Notes the LSN that the store gave to a command.
+    pub fn set_state_lsn(&mut self, lsn: Lsn) {
+        self.state_lsn = self.state_lsn.max(lsn);
+    }
+
+    /// Decides about a batch and, if it is new, assigns its offsets: the server must then hand it to the store before it
+    /// lets go of the lock, and call [`Node::appended`]. See the table in [`crate::log::producers`].
+    pub fn append(&mut self, now: Now, log: LogId, batch: &BatchFacts) -> Result<Append, AppendError> {
+        let producers_max = self.producers_max();
+        let log = self.logs.get_mut(&log).ok_or(AppendError::UnknownLog)?;
+        let before = log.producer_count();
+        let append = log.append(now, batch, producers_max);
+        self.producers_total = self.producers_total + log.producer_count() - before;
+        append
+    }
+
+    /// The server refused a batch before it came to [`Node::append`], for a reason that may pass. Then what its producer
+    /// has sent behind it must be refused as well.
+    pub fn note_refused(&mut self, now: Now, log: LogId, batch: &BatchFacts) {
+        if let Some(log) = self.logs.get_mut(&log) {
+            log.note_refused(now, batch);
+        }
+    }
+
+    fn producers_max(&self) -> usize {
+        if self.producers_total >= limits::PRODUCERS_TOTAL_MAX {
+            limits::PRODUCERS_PER_LOG_MIN
+        } else {
+            limits::PRODUCERS_PER_LOG_MAX
+        }
+    }
+
+    /// Notes the LSN that the store gave to a batch.
+    pub fn appended(&mut self, log: LogId, lsn: Lsn) {
+        if let Some(log) = self.logs.get_mut(&log) {
+            log.appended(lsn);
+        }
+    }
+
+    /// Records up to these offsets (exclusive) are durable: high watermarks follow. Logs that are gone are passed over.
+    pub fn committed(&mut self, tails: &[(LogId, Offset)]) {
+        for (log, next_offset) in tails {
+            if let Some(log) = self.logs.get_mut(log) {
+                log.committed(*next_offset);
+            }
+        }
+    }
+
+    /// What a fetch from `offset` may see. UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE.
+    pub fn fetch_bounds(&self, log: LogId, offset: Offset) -> Result<FetchBounds, ErrorCode> {
+        self.logs
+            .get(&log)
+            .ok_or(ErrorCode::UnknownTopicOrPartition)?
+            .fetch_bounds(offset)
+    }
+
+    fn layers(&self) -> Layers<'_> {
+        layers(&self.options, &self.state)
+    }
+
+    fn add_logs(&mut self, topic: TopicId, first_partition: usize, logs: &[LogId]) {
+        let Some(found) = self.state.topic_by_id(topic) else {
+            return;
+        };
+        let settings = found.settings(self.layers());
+        for (partition, log) in (first_partition..).zip(logs) {
+            let partition = i32::try_from(partition).unwrap_or(i32::MAX);
+            self.logs
+                .entry(*log)
+                .or_insert_with(|| Log::new(*log, topic, partition, settings));
+        }
+    }
+
+    fn drop_logs(&mut self, topic: TopicId) -> Vec<LogEffect> {
+        let Some(topic) = self.state.topic_by_id(topic) else {
+            return Vec::new();
+        };
+        let gone = topic.logs.iter().filter_map(|log| self.logs.remove(log));
+        let gone: Vec<Log> = gone.collect();
+        self.producers_total -= gone.iter().map(Log::producer_count).sum::<usize>();
+        gone.iter().map(|log| LogEffect::Drop { log: log.id() }).collect()
+    }
+
+    fn advance_start(&mut self, log: LogId, offset: Offset) -> Vec<LogEffect> {
+        let Some(found) = self.logs.get_mut(&log) else {
+            return Vec::new();
+        };
+        let before = found.start();
+        found.advance_start(offset);
+        let offset = found.start();
+        if offset > before {
+            vec![LogEffect::Start { log, offset }]
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Settings are derived from configurations, so they follow each change.
+    fn refresh(&mut self, resource: &Resource) {
+        match resource {
+            Resource::Topic(name) => {
+                let id = self.state.topic_by_name(name).map(|topic| topic.id);
+                self.refresh_logs(|topic| Some(topic.id) == id);
+            }
+            Resource::ClusterDefault | Resource::Broker => {
+                self.settings = BrokerSettings::new(self.layers());
+                self.refresh_logs(|_| true);
+            }
+            Resource::Group(_) => {}
+        }
+    }
+
+    fn refresh_logs(&mut self, concerns: impl Fn(&Topic) -> bool) {
+        let layers = layers(&self.options, &self.state);
+        for topic in self.state.topics().filter(|topic| concerns(topic)) {
+            let settings = topic.settings(layers);
+            for log in &topic.logs {
+                if let Some(log) = self.logs.get_mut(log) {
+                    log.set_settings(settings);
+                }
+            }
+        }
+    }
+}
+
+fn layers<'a>(options: &'a Options, state: &'a State) -> Layers<'a> {
+    Layers {
+        broker: state.broker_configs(),
+        cluster: state.cluster_configs(),
+        fixed: &options.configs,
+    }
+}
+
+#[cfg(test)]
+#[path = "node_test.rs"]
+mod tests;

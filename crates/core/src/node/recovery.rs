@@ -1,0 +1,110 @@
+//! Snapshots, and what a restart does with them and with the journal behind them.
+//!
+//! A snapshot is the whole node at one LSN; behind it the journal's state entries and batch headers are replayed in
+//! order. Replay repeats no decision: a batch that was accepted once is taken as it is, only its place is checked.
+
+use super::{LogEffect, Node, Options};
+use crate::Refused;
+use crate::codec::{CodecError, Decoder, Encoder};
+use crate::config::{Layers, TopicSettings, Values};
+use crate::ids::{LogId, Offset};
+use crate::log::{BatchFacts, Log, ReplayError};
+use crate::meta::{Command, State};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// The format version that snapshots are written in.
+const VERSION: u64 = 1;
+
+/// Why a node could not be restored.
+#[derive(Debug, Error)]
+pub enum RestoreError {
+    /// The snapshot cannot be read.
+    #[error("the snapshot cannot be read: {0}")]
+    Codec(#[from] CodecError),
+    /// A configuration of the start is not valid.
+    #[error(transparent)]
+    Config(#[from] Refused),
+}
+
+impl Node {
+    /// The whole node, to be written by the store at the LSN of the last entry.
+    pub fn snapshot(&self) -> Vec<u8> {
+        let mut e = Encoder::new();
+        e.uvar(VERSION);
+        e.section(|e| self.state.put(e));
+        e.section(|e| e.list(self.logs.values(), |e, log| log.put(e)));
+        e.into_bytes()
+    }
+
+    /// The node of a snapshot. Everything in it is durable, so high watermarks are at the ends.
+    pub fn restore(options: Options, snapshot: &[u8]) -> Result<Self, RestoreError> {
+        let mut d = Decoder::new(snapshot);
+        let version = d.uvar()?;
+        if version != VERSION {
+            return Err(CodecError::Newer {
+                what: "the snapshot",
+                found: version,
+                known: VERSION,
+            }
+            .into());
+        }
+        let mut section = d.section()?;
+        let state = State::get(&mut section)?;
+        section.finish()?;
+        let mut section = d.section()?;
+        let logs = get_logs(&mut section, &state)?;
+        section.finish()?;
+        d.finish()?;
+        Ok(Self::with_state(options, state, logs)?)
+    }
+
+    /// Takes a state entry of the journal.
+    pub fn replay_state(&mut self, entry: &[u8]) -> Result<Vec<LogEffect>, ReplayError> {
+        let command = Command::decode(entry)?;
+        Ok(self.apply(&command))
+    }
+
+    /// Takes the header of a batch of the journal.
+    pub fn replay_batch(
+        &mut self,
+        log: LogId,
+        base_offset: Offset,
+        batch: &BatchFacts,
+    ) -> Result<(), ReplayError> {
+        let producers_max = self.producers_max();
+        let found = self.logs.get_mut(&log).ok_or(ReplayError::UnknownLog(log))?;
+        let before = found.producer_count();
+        found.replay(base_offset, batch, producers_max)?;
+        self.producers_total = self.producers_total + found.producer_count() - before;
+        Ok(())
+    }
+}
+
+fn get_logs(d: &mut Decoder<'_>, state: &State) -> Result<BTreeMap<LogId, Log>, CodecError> {
+    // The settings are derived once the node is whole.
+    let none = Values::new();
+    let settings = TopicSettings::new(
+        &none,
+        Layers {
+            broker: &none,
+            cluster: &none,
+            fixed: &none,
+        },
+    );
+    let logs = d.list(|d| Log::get(d, settings))?;
+    let owned = |log: &Log| {
+        let topic = state.topic_by_id(log.topic());
+        topic.and_then(|topic| topic.log(log.partition())) == Some(log.id())
+    };
+    let all = logs.len() == state.partition_count() && logs.iter().all(owned);
+    let logs: BTreeMap<_, _> = logs.into_iter().map(|log| (log.id(), log)).collect();
+    if !all || logs.len() != state.partition_count() {
+        return Err(d.invalid("the logs are not those of the topics"));
+    }
+    Ok(logs)
+}
+
+#[cfg(test)]
+#[path = "recovery_test.rs"]
+mod tests;
