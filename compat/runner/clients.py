@@ -1,0 +1,94 @@
+"""The table of clients: how each is started, what must be installed for it, and what it cannot do, with the reason.
+
+Kinds: `library` clients run the scenarios of scenarios/ that speak the driver protocol; `command` clients (kcat, Kafka's
+tools, Anabranch's own commands) and the `raw` one have scenarios of their own.
+"""
+
+import os
+
+from .setup import CLIENTS, JAVA_CLIENT_VERSIONS, KAFKA_VERSION
+
+
+class Client:
+    """One row of the table."""
+
+    def __init__(self, name, kind, part, command=None, lacks=None, title=None, metadata_bytes=4096):
+        self.name, self.kind, self.part = name, kind, part
+        self._command = command
+        self.lacks = lacks or {}
+        self.title = title or name
+        # The longest commit text that the client gets through a broker whose limit is Kafka's 4096 bytes.
+        self.metadata_bytes = metadata_bytes
+
+    def can(self, capability):
+        """Whether the client can do it."""
+        return capability not in self.lacks
+
+    def command(self, environment):
+        """(arguments, environment variables, working folder) of its driver."""
+        return self._command(environment)
+
+
+def _python(part, script):
+    def command(environment):
+        python = environment.path(part, "bin", "python")
+        return [python, "-u", os.path.join(CLIENTS, "python", script)], {"PYTHONUNBUFFERED": "1"}, None
+
+    return command
+
+
+def _node(script):
+    return lambda environment: (["node", environment.path("node", script)], {}, environment.path("node"))
+
+
+def _go(name):
+    return lambda environment: ([environment.path("go", "driver"), name], {}, None)
+
+
+def _java(version):
+    def command(environment):
+        jars = os.path.join(environment.path("java", f"jars-{version}"), "*")
+        quick = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+        quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+        return ["java", *quick, quiet, "-cp", f"{environment.path('java', 'classes')}:{jars}", "Driver"], {}, None
+
+    return command
+
+
+_NO_848 = "knows only the classic group protocol"
+_NO_COOPERATIVE = "its assignors are all eager"
+_NO_STATIC = "has no static members"
+
+CLIENTS_TABLE = [
+    Client("java-4.3", "library", "java", _java(JAVA_CLIENT_VERSIONS[0]), title="Java client"),
+    Client(
+        "java-3.9",
+        "library",
+        "java",
+        _java(JAVA_CLIENT_VERSIONS[1]),
+        {"kip848": "its KIP-848 is an early draft of the protocol"},
+        title="Java client",
+    ),
+    Client(
+        "librdkafka",
+        "library",
+        "python",
+        _python("python", "confluent_driver.py"),
+        title="confluent-kafka",
+        # The Python binding sends a zero byte behind the text.
+        metadata_bytes=4095,
+    ),
+    Client("kafka-tools", "command", "tools", title="Apache Kafka's own tools"),
+    Client("kcat", "command", "kcat", title="kcat"),
+    Client("wire", "raw", None, title="raw requests"),
+]
+
+
+def named(name):
+    """The client of that name, or None."""
+    return next((client for client in CLIENTS_TABLE if client.name == name), None)
+
+
+def tool_version():
+    """The version of Kafka's tools."""
+    return KAFKA_VERSION

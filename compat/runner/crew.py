@@ -1,0 +1,98 @@
+"""A group under test: its members, what was written for it, and what they read."""
+
+from .context import Record
+from .errors import Failure
+from .oracle import Oracle, value
+
+
+class Crew:
+    """Members of one group on one topic; every member commits what it was handed at once."""
+
+    def __init__(self, context, partitions, keys=12, **options):
+        self.context, self.partitions, self.keys = context, partitions, keys
+        self.topic = context.topic("group-topic", partitions)
+        self.group = context.name("group")
+        self.options = options
+        self.members = {}
+        self.oracle = Oracle()
+        self._next = {}
+
+    def join(self, name, driver=None, **options):
+        """Starts a member."""
+        options = {**self.options, **options}
+        member = self.context.consumer(name, driver, group=self.group, topics=[self.topic], **options)
+        self.members[name] = member
+        return member
+
+    def leave(self, name):
+        """Closes a member in the library's way."""
+        self.members.pop(name).close()
+
+    def lose(self, name):
+        """Forgets a member whose process was killed."""
+        del self.members[name]
+
+    def write(self, count, driver=None):
+        """Writes `count` records, keys in turn, each key in one partition."""
+        records, identities = [], []
+        for number in range(count):
+            key = number % self.keys
+            seq = self._next.get(key, 0)
+            self._next[key] = seq + 1
+            records.append(Record(value("w", key, seq), b"%d" % key, partition=key % self.partitions))
+            identities.append(("w", key, seq))
+        places = self.context.produce(self.topic, records, driver=driver)
+        for identity, (partition, offset) in zip(identities, places):
+            self.oracle.acknowledged(self.topic, partition, offset, *identity)
+
+    def pump(self, commit=True, wait_ms=30):
+        """Lets every member hand out what it has."""
+        for name, member in self.members.items():
+            records = member.take(wait_ms)
+            for record in records:
+                self.oracle.seen(name, record)
+            if records and commit:
+                member.commit()
+
+    def shares(self):
+        """The number of partitions of each member, sorted."""
+        return sorted(len(member.assignment) for member in self.members.values())
+
+    def is_spread(self):
+        """Whether the members hold every partition once, as evenly as can be."""
+        held = [pair for member in self.members.values() for pair in member.assignment]
+        if sorted(held) != [(self.topic, partition) for partition in range(self.partitions)]:
+            return False
+        shares = self.shares()
+        return shares[-1] - shares[0] <= 1
+
+    def settle(self, seconds=25):
+        """Waits until the members share the partitions evenly."""
+
+        def look():
+            self.pump()
+            return self.is_spread()
+
+        try:
+            self.context.until(seconds, f"{len(self.members)} members share {self.partitions} partitions", look)
+        except Failure as error:
+            held = {name: [p for _, p in member.assignment] for name, member in self.members.items()}
+            raise Failure(f"{error}; they hold {held}") from error
+
+    def drain(self, seconds=25):
+        """Waits until everything acknowledged was read."""
+
+        def look():
+            self.pump()
+            return not self.oracle.missing()
+
+        try:
+            self.context.until(seconds, "all records are read", look)
+        except Failure as error:
+            missing = self.oracle.missing()
+            held = {name: [p for _, p in member.assignment] for name, member in self.members.items()}
+            raise Failure(f"{error}; {len(missing)} are missing, first {missing[:3]}; members hold {held}") from error
+
+    def check(self, duplicates=False):
+        """Loss, order, duplicates."""
+        self.oracle.check(duplicates)

@@ -1,0 +1,24 @@
+"""The expectations. Importing a module registers its scenarios, in the order of the table."""
+
+import subprocess
+
+from ..clients import tool_version
+from .registry import ALL
+from . import records, offsets, groups, members, restarts, topics, admin, mixed, protocol, console, kcat, tools
+
+__all__ = ["ALL", "version_of"]
+
+_KCAT = []
+
+
+def version_of(context):
+    """The client's version, as it tells it itself."""
+    client = context.client
+    if client.kind == "library":
+        return context.driver.version
+    if client.name == "kcat":
+        if not _KCAT:
+            said = subprocess.run(["kcat", "-V"], capture_output=True, text=True, timeout=20, check=False).stdout
+            _KCAT.append(said.splitlines()[2].split("(")[0].replace("Version", "").strip())
+        return _KCAT[0]
+    return tool_version() if client.part == "tools" else ""

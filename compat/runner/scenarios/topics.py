@@ -1,0 +1,80 @@
+"""Topics that appear, vanish, and the address that clients are sent to."""
+
+from ..context import Record
+from ..errors import ClientError
+from .. import messages
+from .registry import check, scenario
+
+
+@scenario("auto-create")
+def auto_create(context):
+    """The first write to topics that do not exist yet: they appear and the record is there."""
+    # A real Kafka creates in the background and answers the first try with an error; we create within the lookup.
+    options = {"retries": 0} if context.ours and context.client.can("no_retries") else {}
+    count = 5 if context.short else 50
+    context.driver.call("producer_open", name="p", bootstrap=context.broker.bootstrap, **options)
+    for number in range(count):
+        topic = context.name(f"auto-{number}")
+        places = context.produce(topic, [Record(b"first", partition=0)], producer="p")
+        check(places == [(0, 0)], f"topic {number}: {places}")
+
+
+@scenario("create-then-produce", needs=("admin",))
+def create_then_produce(context):
+    """A topic created by the library takes a write at once; a validate-only request leaves none behind."""
+    options = {"retries": 0} if context.ours and context.client.can("no_retries") else {}
+    address = context.broker.bootstrap
+    for number in range(3 if context.short else 20):
+        topic = context.name(f"made-{number}")
+        context.driver.call("create_topic", bootstrap=address, topic=topic, partitions=3)
+        places = context.produce(topic, [Record(b"x", partition=2)], **options)
+        check(places == [(2, 0)], f"topic {number}: {places}")
+    if context.client.can("validate_only"):
+        ghost = context.name("ghost")
+        context.driver.call("create_topic", bootstrap=address, topic=ghost, partitions=1, validate_only=True)
+        topics = messages.metadata(context.wire())["topics"]
+        check(ghost not in topics, "a validate-only request made the topic")
+    try:
+        context.driver.call("create_topic", bootstrap=address, topic=topic, partitions=1)
+        check(False, "a topic was created twice")
+    except ClientError as error:
+        check(error.is_kafka(36, "exist"), f"not TOPIC_ALREADY_EXISTS but {error}")
+
+
+@scenario("delete-while-consuming", needs=("no_auto_create_in_consumer",))
+def delete_while_consuming(context):
+    """A topic deleted under a consumer stays deleted, and can be made again and used."""
+    topic = context.topic(partitions=2)
+    context.produce(topic, [Record(b"%d" % i, partition=i % 2) for i in range(10)])
+    # Fast refreshes of the metadata are what brings deleted topics back.
+    consumer = context.consumer(group=context.name("group"), topics=[topic], refresh_ms=1000)
+    consumer.take_exactly(10)
+    wire = context.wire()
+    check(messages.delete_topic(wire, topic) == 0, "the deletion failed")
+    context.until(10, "the topic is gone", lambda: topic not in messages.metadata(wire)["topics"])
+
+    def still_gone():
+        # Some libraries report the loss as an error of poll, which is as it should be.
+        try:
+            consumer.take(100)
+        except ClientError as error:
+            context.log(f"poll after the deletion: {error}")
+        return topic not in messages.metadata(wire)["topics"]
+
+    context.stays(4 if context.short else 30, "the topic is deleted", still_gone)
+    error, text = messages.create_topic(wire, topic, 1)
+    check(error == 0, f"making it again: error {error} ({text})")
+    context.until(10, "it has a leader", lambda: context._has_leaders(wire, topic, 1))
+    places = context.produce(topic, [Record(b"new", partition=0)])
+    check(places == [(0, 0)], f"the new topic's first record is at {places}")
+    got = context.reader("fresh", topic, driver=context.spawn()).take_exactly(1)
+    check(got[0].value == b"new", "the new topic holds old records")
+
+
+@scenario("advertised", needs=("metadata",), beyond_kafka="a Kafka without configuration names one address to all")
+def advertised(context):
+    """With nothing configured, clients are sent to the address that they dialled."""
+    for host in ("127.0.0.1", "localhost"):
+        address = f"{host}:{context.broker.port}"
+        found = context.driver.call("metadata", bootstrap=address)
+        check([row[1:] for row in found["brokers"]] == [[host, context.broker.port]], f"dialled {address}, was sent to {found['brokers']}")

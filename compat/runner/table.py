@@ -1,0 +1,115 @@
+"""Live lines, the summary and RESULTS.md."""
+
+import os
+import platform
+import sys
+import threading
+import time
+
+PASSED, FAILED, NOT_APPLICABLE = "passed", "FAILED", "n/a"
+
+
+class Result:
+    """One row: a scenario run with a client."""
+
+    def __init__(self, client, version, scenario, outcome, seconds, detail=""):
+        self.client, self.version, self.scenario = client, version, scenario
+        self.outcome, self.seconds, self.detail = outcome, seconds, detail
+
+
+class Table:
+    """All results of a run; safe to fill from several lanes."""
+
+    def __init__(self, clients, scenarios):
+        self._clients = [client.name for client in clients]
+        self._scenarios = scenarios
+        self.results = []
+        self._lock = threading.Lock()
+        self._begun = time.monotonic()
+
+    def add(self, result):
+        """Takes a result and prints its line."""
+        with self._lock:
+            self.results.append(result)
+            name = f"{result.client:<14} {result.scenario:<24}"
+            line = f"{time.monotonic() - self._begun:6.1f}  {name} {result.outcome:<7} {result.seconds:6.2f} s"
+            if result.outcome == NOT_APPLICABLE:
+                line += f"  ({result.detail})"
+            print(line, flush=True)
+            if result.outcome == FAILED:
+                print("        " + result.detail.replace("\n", "\n        "), flush=True)
+
+    def count(self, outcome):
+        """How many rows have this outcome."""
+        return sum(1 for result in self.results if result.outcome == outcome)
+
+    def summary(self):
+        """The matrix as lines: a column for each client, a row for each scenario."""
+        clients = [name for name in self._clients if any(r.client == name for r in self.results)]
+        cells = {(r.scenario, r.client): r for r in self.results}
+        signs = {PASSED: "ok", FAILED: "FAILED", NOT_APPLICABLE: "n/a"}
+        head = ["scenario", *clients]
+        rows = []
+        for scenario in self._scenarios:
+            if any((scenario, client) in cells for client in clients):
+                row = [cells.get((scenario, client)) for client in clients]
+                rows.append([scenario, *(signs[cell.outcome] if cell else "" for cell in row)])
+        widths = [max(len(line[i]) for line in [head, *rows]) for i in range(len(head))]
+        return ["  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip() for line in [head, *rows]]
+
+    def failures(self):
+        """One line for each failure."""
+        lines = []
+        for result in self.results:
+            if result.outcome == FAILED:
+                lines.append(f"{result.client} {result.scenario}: {result.detail.splitlines()[0]}")
+        return lines
+
+    def write(self, path, target, short):
+        """Writes the results as a document."""
+        clients = [name for name in self._clients if any(r.client == name for r in self.results)]
+        versions = {r.client: r.version for r in self.results if r.version}
+        passed, failed, none = (self.count(outcome) for outcome in (PASSED, FAILED, NOT_APPLICABLE))
+        depth = "short" if short else "full"
+        lines = [
+            "# Compatibility results",
+            "",
+            "Written by `cargo xtask compat --write-results`; do not edit.",
+            "",
+            f"Broker: {target}. Depth: {depth}. {passed} passed, {failed} failed, {none} not applicable.",
+            f"Machine: {os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}.",
+            "",
+            "| client | version | passed | failed | n/a | seconds |",
+            "|---|---|---|---|---|---|",
+        ]
+        for client in clients:
+            rows = [r for r in self.results if r.client == client]
+            counts = [sum(1 for r in rows if r.outcome == o) for o in (PASSED, FAILED, NOT_APPLICABLE)]
+            seconds = sum(r.seconds for r in rows)
+            numbers = " | ".join(str(count) for count in counts)
+            lines.append(f"| {client} | {versions.get(client, '')} | {numbers} | {seconds:.0f} |")
+        lines += ["", "| client | version | scenario | result | seconds |", "|---|---|---|---|---|"]
+        order = {name: number for number, name in enumerate(self._scenarios)}
+        for client in clients:
+            rows = sorted((r for r in self.results if r.client == client), key=lambda r: order[r.scenario])
+            for r in rows:
+                outcome = f"{r.outcome}: {r.detail}" if r.outcome == NOT_APPLICABLE else r.outcome
+                lines.append(f"| {r.client} | {versions.get(client, '')} | {r.scenario} | {outcome} | {r.seconds:.1f} |")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write("\n".join(lines) + "\n")
+
+
+def verdict(table):
+    """Prints the summary and the last line; the exit code."""
+    print()
+    print("\n".join(table.summary()))
+    print()
+    for line in table.failures():
+        print(f"FAILED {line}")
+    failed = table.count(FAILED)
+    skipped = table.count(NOT_APPLICABLE)
+    if skipped:
+        print(f"{skipped} not applicable, each with its reason above")
+    print(f"{table.count(PASSED)} passed, {failed} failed")
+    sys.stdout.flush()
+    return 1 if failed or not table.count(PASSED) else 0
