@@ -16,8 +16,8 @@
 //! From this the macro writes `Field` (read and write), `Default` with Kafka's defaults, for whole messages also
 //! `Message` (key, versions), and for tests `Random`.
 //!
-//! How the parts play together: [`attr`] reads the attributes into a small model and refuses wrong ones, pointing at
-//! the place; [`expand`] turns the model into code. The code calls generic functions of `anabranch_wire::prim`
+//! How the parts play together: `attr` reads the attributes into a small model and refuses wrong ones, pointing at
+//! the place; `expand` turns the model into code. The code calls generic functions of `anabranch_wire::prim`
 //! and is meant for that crate alone (paths begin with `crate::`).
 //!
 //! Field attributes, all optional:

@@ -41,7 +41,7 @@ pub struct AlterClientQuotasResponse {
     pub entries: Vec<EntryResult>,
 }
 
-/// Element of [`AlterClientQuotasResponse::entries`].
+/// Element of [`AlterClientQuotasResponse::entries`]. The schema calls it `EntryData` too; it is not that of the request.
 #[derive(Clone, Debug, PartialEq, Message)]
 pub struct EntryResult {
     pub error_code: i16,

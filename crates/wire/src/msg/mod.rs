@@ -67,7 +67,15 @@ pub mod txn_offset_commit;
 
 use crate::prim::Request;
 
-/// Calls a macro with every API: `module: Request => Response;`.
+/// Calls a macro with every API, ascending by key: `module: Request => Response;`, for code that treats all alike.
+///
+/// ```
+/// macro_rules! count {
+///     ($($module:ident: $request:ident => $response:ident;)*) => { [$(stringify!($module)),*].len() };
+/// }
+/// assert_eq!(anabranch_wire::with_messages!(count), anabranch_wire::api::all().len());
+/// ```
+#[macro_export]
 macro_rules! with_messages {
     ($each:ident) => {
         $each! {
