@@ -20,7 +20,7 @@ pub fn run(data: &[u8]) {
     }
     // The body is looked at whatever the prefix says, or nearly no input would get there.
     match Incoming::parse(Bytes::copy_from_slice(rest)) {
-        Ok(incoming) => (apis::row(incoming.header.api_key).incoming)(incoming),
+        Ok(incoming) => (apis::row(incoming.header.api_key).incoming)(&incoming),
         Err(FrameError::UnsupportedVersion {
             api_key, api_version, ..
         }) => {
