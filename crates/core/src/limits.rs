@@ -140,6 +140,14 @@ limits! {
         "Members of one group. Each costs an assignment, and a change costs work for all of them.";
     MEMBER_METADATA_BYTES_MAX: usize = 1_000_000, "member.metadata.bytes.max", "bytes",
         "Subscription and user data of one member: it is kept in memory and in the journal.";
+    MEMBER_ID_BYTES_MAX: usize = 4_096, "member.id.bytes.max", "bytes",
+        "Length of a member id or an instance id: both are kept with every change of the member.";
+    GROUP_ASSIGNMENT_BYTES_MAX: usize = 8 * MIB, "group.assignment.bytes.max", "bytes",
+        "All assignments that the leader of a classic group may hand in at once: they are kept in memory and in the journal.";
+    SUBSCRIPTION_REGEX_BYTES_MAX: usize = 4 * KIB, "subscription.regex.bytes.max", "bytes",
+        "Length of a regular expression that a member subscribes with.";
+    SUBSCRIPTION_REGEX_COMPILED_BYTES_MAX: usize = MIB, "subscription.regex.compiled.bytes.max", "bytes",
+        "Memory that such an expression may take when compiled: nested repetitions make a small one large.";
     COMMIT_METADATA_BYTES_MAX: usize = 4_096, "commit.metadata.bytes.max", "bytes", key "offset.metadata.max.bytes",
         "Metadata string of a committed offset, as in Kafka.";
     SESSION_TIMEOUT_MS_MIN: u64 = 6_000, "session.timeout.ms.min", "milliseconds", key "group.min.session.timeout.ms",
