@@ -8,6 +8,8 @@
 
 pub mod codec;
 pub mod config;
+pub mod cursor;
+pub mod group;
 pub mod ids;
 pub mod limits;
 pub mod log;

@@ -1,0 +1,294 @@
+//! The durable changes of groups, and the one function that turns them into state.
+//!
+//! Every change sets something to an absolute value. So the state is the fold of all changes, replaying a whole run
+//! of changes over the state that they led to changes nothing, and a snapshot is just a shorter run.
+
+use std::collections::BTreeMap;
+
+use super::state::{ConsumerGroup, Current, Generation, Group, Held, Kind, Member, MemberState, Partitions};
+use crate::cursor::Cursor;
+use crate::ids::TopicId;
+
+/// One durable change of one group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupChange {
+    /// The group is one whose assignment the broker makes; sets what concerns it as a whole.
+    Consumer {
+        /// Group id.
+        group: String,
+        /// Group epoch.
+        epoch: i32,
+        /// Whether tools see a group of the consumer protocol.
+        modern: bool,
+        /// Hash of the subscribed topics.
+        topics_hash: u64,
+        /// Wall clock at which the last member left, milliseconds.
+        empty_since_ms: Option<i64>,
+    },
+    /// A member joined or changed what it wants.
+    Member {
+        /// Group id.
+        group: String,
+        /// The member, whole.
+        member: Member,
+    },
+    /// What a member shall hold.
+    Target {
+        /// Group id.
+        group: String,
+        /// Member id.
+        member_id: String,
+        /// All its partitions.
+        partitions: Partitions,
+    },
+    /// What a member holds, and its epoch.
+    Current {
+        /// Group id.
+        group: String,
+        /// Member id.
+        member_id: String,
+        /// The new value, whole.
+        current: Current,
+    },
+    /// A member is gone, with its target and what it held.
+    MemberGone {
+        /// Group id.
+        group: String,
+        /// Member id.
+        member_id: String,
+    },
+    /// A group with a client leader completed a generation.
+    Generation {
+        /// Group id.
+        group: String,
+        /// The generation, whole.
+        generation: Generation,
+        /// Wall clock at which the last member left, milliseconds.
+        empty_since_ms: Option<i64>,
+    },
+    /// Offsets were committed.
+    Cursors {
+        /// Group id.
+        group: String,
+        /// The new cursors.
+        cursors: Vec<(TopicId, i32, Cursor)>,
+    },
+    /// Offsets were deleted or have expired.
+    CursorsGone {
+        /// Group id.
+        group: String,
+        /// Whose cursors are gone.
+        partitions: Vec<(TopicId, i32)>,
+    },
+    /// The group is gone with all it had.
+    Gone {
+        /// Group id.
+        group: String,
+    },
+}
+
+/// All groups by id.
+pub(crate) type Groups = BTreeMap<String, Group>;
+
+/// Makes one change. Never fails: a change that concerns something unknown creates it, or has no effect.
+pub(crate) fn apply(groups: &mut Groups, change: &GroupChange) {
+    match change {
+        GroupChange::Consumer {
+            group,
+            epoch,
+            modern,
+            topics_hash,
+            empty_since_ms,
+        } => {
+            let group = groups.entry(group.clone()).or_default();
+            group.empty_since_ms = *empty_since_ms;
+            let consumer = as_consumer(group);
+            consumer.epoch = *epoch;
+            consumer.modern = *modern;
+            consumer.topics_hash = *topics_hash;
+        }
+        GroupChange::Member { group, member } => {
+            as_consumer(groups.entry(group.clone()).or_default()).put_member(member.clone());
+        }
+        GroupChange::Target {
+            group,
+            member_id,
+            partitions,
+        } => {
+            if let Some(state) = member(groups, group, member_id) {
+                state.target.clone_from(partitions);
+            }
+        }
+        GroupChange::Current {
+            group,
+            member_id,
+            current,
+        } => {
+            if let Some(Group {
+                kind: Kind::Consumer(consumer),
+                ..
+            }) = groups.get_mut(group)
+            {
+                consumer.put_current(member_id, current.clone());
+            }
+        }
+        GroupChange::MemberGone { group, member_id } => {
+            if let Some(Group {
+                kind: Kind::Consumer(consumer),
+                ..
+            }) = groups.get_mut(group)
+            {
+                consumer.remove_member(member_id);
+            }
+        }
+        GroupChange::Generation {
+            group,
+            generation,
+            empty_since_ms,
+        } => {
+            let group = groups.entry(group.clone()).or_default();
+            group.kind = Kind::Classic(generation.clone());
+            group.empty_since_ms = *empty_since_ms;
+        }
+        GroupChange::Cursors { group, cursors } => {
+            let group = groups.entry(group.clone()).or_default();
+            for (topic, partition, cursor) in cursors {
+                group.cursors.insert((*topic, *partition), cursor.clone());
+            }
+        }
+        GroupChange::CursorsGone { group, partitions } => {
+            if let Some(group) = groups.get_mut(group) {
+                for key in partitions {
+                    group.cursors.remove(key);
+                }
+            }
+        }
+        GroupChange::Gone { group } => {
+            groups.remove(group);
+        }
+    }
+}
+
+/// The changes that build these groups from nothing.
+pub(crate) fn rebuild(groups: &Groups) -> Vec<GroupChange> {
+    let mut changes = Vec::new();
+    for (id, group) in groups {
+        match &group.kind {
+            Kind::Simple => {}
+            Kind::Consumer(consumer) => {
+                changes.push(header(id, consumer, group.empty_since_ms));
+                for (member_id, state) in &consumer.members {
+                    let (group, member_id) = (id.clone(), member_id.clone());
+                    changes.push(GroupChange::Member {
+                        group: group.clone(),
+                        member: state.member.clone(),
+                    });
+                    changes.push(GroupChange::Target {
+                        group: group.clone(),
+                        member_id: member_id.clone(),
+                        partitions: state.target.clone(),
+                    });
+                    changes.push(GroupChange::Current {
+                        group,
+                        member_id,
+                        current: state.current.clone(),
+                    });
+                }
+            }
+            Kind::Classic(generation) => changes.push(GroupChange::Generation {
+                group: id.clone(),
+                generation: generation.clone(),
+                empty_since_ms: group.empty_since_ms,
+            }),
+        }
+        let cursors: Vec<_> = group
+            .cursors
+            .iter()
+            .map(|((t, p), c)| (*t, *p, c.clone()))
+            .collect();
+        if !cursors.is_empty() || group.kind == Kind::Simple {
+            changes.push(GroupChange::Cursors {
+                group: id.clone(),
+                cursors,
+            });
+        }
+    }
+    changes
+}
+
+/// The change that sets what concerns a consumer group as a whole to what it is.
+pub(crate) fn header(id: &str, consumer: &ConsumerGroup, empty_since_ms: Option<i64>) -> GroupChange {
+    GroupChange::Consumer {
+        group: id.to_owned(),
+        epoch: consumer.epoch,
+        modern: consumer.modern,
+        topics_hash: consumer.topics_hash,
+        empty_since_ms,
+    }
+}
+
+fn as_consumer(group: &mut Group) -> &mut ConsumerGroup {
+    if !matches!(group.kind, Kind::Consumer(_)) {
+        group.kind = Kind::Consumer(ConsumerGroup::default());
+    }
+    match &mut group.kind {
+        Kind::Consumer(consumer) => consumer,
+        Kind::Simple | Kind::Classic(_) => unreachable!("the kind was set to Consumer just above"),
+    }
+}
+
+fn member<'a>(groups: &'a mut Groups, group: &str, member_id: &str) -> Option<&'a mut MemberState> {
+    match &mut groups.get_mut(group)?.kind {
+        Kind::Consumer(consumer) => consumer.members.get_mut(member_id),
+        Kind::Simple | Kind::Classic(_) => None,
+    }
+}
+
+impl ConsumerGroup {
+    fn put_member(&mut self, member: Member) {
+        let id = member.member_id.clone();
+        if let Some(instance) = &member.instance_id {
+            self.instances.insert(instance.clone(), id.clone());
+        }
+        self.members.entry(id).or_default().member = member;
+    }
+
+    fn put_current(&mut self, member_id: &str, current: Current) {
+        let Some(state) = self.members.get_mut(member_id) else {
+            return;
+        };
+        let old = std::mem::replace(&mut state.current, current);
+        let new = state.current.clone();
+        self.disown(member_id, &old);
+        for (topic, partition) in each(&new.assigned).chain(each(&new.revoking)) {
+            self.owners.insert((topic, partition), member_id.to_owned());
+        }
+    }
+
+    fn remove_member(&mut self, member_id: &str) {
+        let Some(state) = self.members.remove(member_id) else {
+            return;
+        };
+        self.disown(member_id, &state.current);
+        if let Some(instance) = &state.member.instance_id
+            && self.instances.get(instance).is_some_and(|id| id == member_id)
+        {
+            self.instances.remove(instance);
+        }
+    }
+
+    /// Removes what the member holds from the index, but never somebody else's entry: in a replay over a newer
+    /// state the partition may belong to another member already.
+    fn disown(&mut self, member_id: &str, current: &Current) {
+        for key in each(&current.assigned).chain(each(&current.revoking)) {
+            if self.owners.get(&key).is_some_and(|owner| owner == member_id) {
+                self.owners.remove(&key);
+            }
+        }
+    }
+}
+
+fn each(held: &Held) -> impl Iterator<Item = (TopicId, i32)> {
+    held.iter()
+        .flat_map(|(&topic, partitions)| partitions.keys().map(move |&p| (topic, p)))
+}

@@ -1,0 +1,413 @@
+//! The group as a whole: members come and go, the epoch grows, and with it the target assignment is made anew.
+//!
+//! Unlike in Kafka, the target never lags behind the group epoch: it is computed in the same step. So there is one
+//! epoch, and a group is either reconciled or reconciling.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::group::assign::{self, Assignor, Problem, Seeker, Topic};
+use crate::group::change::{GroupChange, header};
+use crate::group::coordinator::{Coordinator, Step};
+use crate::group::state::{
+    ConsumerGroup, Current, Kind, Member, MemberState, Partitions, Progress, same_partitions,
+};
+use crate::group::timers::{TimerKey, TimerKind};
+use crate::ids::TopicId;
+
+/// Compiled patterns kept before unused ones are looked for.
+const REGEXES_KEPT: usize = 256;
+
+impl Coordinator {
+    /// The group, if it is one whose assignment the broker makes.
+    pub(in crate::group) fn consumer(&self, group: &str) -> Option<&ConsumerGroup> {
+        self.groups.get(group)?.consumer()
+    }
+
+    /// A member of such a group.
+    pub(in crate::group) fn member(&self, group: &str, member_id: &str) -> Option<&MemberState> {
+        self.consumer(group)?.members.get(member_id)
+    }
+
+    /// Makes the group one whose assignment the broker makes. It must be empty, or such a group already. Epochs go
+    /// on where the group's former kind stopped, so that a number never means two things.
+    pub(in crate::group) fn ensure_consumer(&mut self, step: &mut Step<'_>, group: &str) {
+        if self.consumer(group).is_some() {
+            return;
+        }
+        let existing = self.groups.get(group);
+        let epoch = match existing.map(|group| &group.kind) {
+            Some(Kind::Classic(generation)) => generation.generation.max(0),
+            _ => 0,
+        };
+        let empty_since_ms = existing.and_then(|group| group.empty_since_ms);
+        self.barriers.remove(group);
+        self.timers.cancel_group(group);
+        let fresh = ConsumerGroup {
+            epoch,
+            ..ConsumerGroup::default()
+        };
+        self.record(step, header(group, &fresh, empty_since_ms));
+    }
+
+    /// Puts a new or changed member down; returns whether it must be planned for anew.
+    pub(in crate::group) fn put_member(&mut self, step: &mut Step<'_>, group: &str, member: Member) -> bool {
+        let before = self.assignor(group);
+        let old = self.member(group, &member.member_id).map(|state| &state.member);
+        if old == Some(&member) {
+            return false;
+        }
+        let wants_other = old.is_none_or(|old| old.topics != member.topics || old.regex != member.regex);
+        self.record(
+            step,
+            GroupChange::Member {
+                group: group.to_owned(),
+                member,
+            },
+        );
+        wants_other || self.assignor(group) != before
+    }
+
+    /// The next epoch: a new target for everybody.
+    pub(in crate::group) fn next_epoch(&mut self, step: &mut Step<'_>, group: &str, modern: bool) {
+        let (problem, topics_hash) = self.problem(step, group);
+        let plan = assign::assign(self.assignor(group), &problem);
+        let Some(consumer) = self.consumer(group) else {
+            return;
+        };
+        let epoch = consumer.epoch.saturating_add(1);
+        let is_empty = consumer.members.is_empty();
+        let targets: Vec<GroupChange> = plan
+            .into_iter()
+            .filter(|(id, partitions)| {
+                consumer
+                    .members
+                    .get(id)
+                    .is_some_and(|state| state.target != *partitions)
+            })
+            .map(|(member_id, partitions)| GroupChange::Target {
+                group: group.to_owned(),
+                member_id,
+                partitions,
+            })
+            .collect();
+        let empty_since_ms = is_empty.then_some(step.now.wall_ms);
+        let fresh = ConsumerGroup {
+            epoch,
+            modern,
+            topics_hash,
+            ..ConsumerGroup::default()
+        };
+        self.record(step, header(group, &fresh, empty_since_ms));
+        for target in targets {
+            self.record(step, target);
+        }
+    }
+
+    /// What there is to assign, and a hash of the topics it was made from.
+    fn problem(&mut self, step: &Step<'_>, group: &str) -> (Problem, u64) {
+        let mut problem = Problem::default();
+        let mut names: BTreeMap<String, Topic> = BTreeMap::new();
+        let Some(consumer) = self.groups.get(group).and_then(|group| group.consumer()) else {
+            return (problem, 0);
+        };
+        for (id, state) in &consumer.members {
+            let topics = self.regexes.resolve(&state.member, step.topics, &self.settings);
+            for topic in topics.iter().filter_map(|&id| step.topics.by_id(id)) {
+                if !names.contains_key(topic.name) {
+                    names.insert(
+                        topic.name.to_owned(),
+                        Topic {
+                            id: topic.id,
+                            partitions: topic.partitions,
+                        },
+                    );
+                }
+            }
+            let seeker = Seeker {
+                instance_id: state.member.instance_id.clone(),
+                topics,
+                previous: state.target.clone(),
+            };
+            problem.members.insert(id.clone(), seeker);
+        }
+        problem.topics = names.into_values().collect();
+        let hash = hash_topics(&problem.topics);
+        (problem, hash)
+    }
+
+    /// The assignor most members ask for; those who ask for none do not count.
+    pub(in crate::group) fn assignor(&self, group: &str) -> Assignor {
+        let mut wishes: BTreeMap<Assignor, usize> = BTreeMap::new();
+        for state in self
+            .consumer(group)
+            .into_iter()
+            .flat_map(|consumer| consumer.members.values())
+        {
+            if let Some(wish) = wish(&state.member) {
+                *wishes.entry(wish).or_default() += 1;
+            }
+        }
+        let most = wishes.values().max().copied();
+        wishes
+            .into_iter()
+            .find(|(_, count)| Some(*count) == most)
+            .map_or_else(Assignor::default, |(a, _)| a)
+    }
+
+    /// Removes members at once, with one new epoch for those who stay.
+    pub(in crate::group) fn remove_members(
+        &mut self,
+        step: &mut Step<'_>,
+        group: &str,
+        ids: &BTreeSet<String>,
+    ) {
+        let Some(consumer) = self.consumer(group) else {
+            return;
+        };
+        let modern = consumer.modern;
+        let leaving: Vec<_> = ids
+            .iter()
+            .filter(|id| consumer.members.contains_key(*id))
+            .cloned()
+            .collect();
+        if leaving.is_empty() {
+            return;
+        }
+        for member_id in leaving {
+            self.timers.cancel_member(group, &member_id);
+            self.record(
+                step,
+                GroupChange::MemberGone {
+                    group: group.to_owned(),
+                    member_id,
+                },
+            );
+        }
+        self.next_epoch(step, group, modern);
+        self.prune_regexes();
+    }
+
+    /// A static member came back under a new id: the new one has all that the old one had, at epoch 0.
+    pub(in crate::group) fn replace_member(
+        &mut self,
+        step: &mut Step<'_>,
+        group: &str,
+        old: &str,
+        new: &str,
+    ) {
+        let Some(state) = self.member(group, old).cloned() else {
+            return;
+        };
+        self.timers.cancel_member(group, old);
+        self.record(
+            step,
+            GroupChange::MemberGone {
+                group: group.to_owned(),
+                member_id: old.to_owned(),
+            },
+        );
+        let member = Member {
+            member_id: new.to_owned(),
+            ..state.member
+        };
+        let current = Current {
+            epoch: 0,
+            previous_epoch: 0,
+            ..state.current
+        };
+        let (group, member_id) = (group.to_owned(), new.to_owned());
+        self.record(
+            step,
+            GroupChange::Member {
+                group: group.clone(),
+                member,
+            },
+        );
+        self.record(
+            step,
+            GroupChange::Target {
+                group: group.clone(),
+                member_id: member_id.clone(),
+                partitions: state.target,
+            },
+        );
+        self.record(
+            step,
+            GroupChange::Current {
+                group,
+                member_id,
+                current,
+            },
+        );
+    }
+
+    /// One step of a member towards its target, given what it says it owns.
+    pub(in crate::group) fn reconcile(
+        &mut self,
+        step: &mut Step<'_>,
+        group: &str,
+        member_id: &str,
+        owned: Option<&Partitions>,
+        subscription_changed: bool,
+    ) {
+        let Some(consumer) = self.groups.get(group).and_then(|group| group.consumer()) else {
+            return;
+        };
+        let Some(state) = consumer.members.get(member_id) else {
+            return;
+        };
+        let is_settled = state.current.progress == Progress::Stable && state.current.epoch == consumer.epoch;
+        if is_settled && !subscription_changed {
+            return;
+        }
+        let subscribed = self.regexes.resolve(&state.member, step.topics, &self.settings);
+        let around = super::reconcile::Surroundings {
+            epoch: consumer.epoch,
+            target: &state.target,
+            subscribed: &subscribed,
+            owned,
+            taken: &|topic, partition| {
+                consumer
+                    .owners
+                    .get(&(topic, partition))
+                    .is_some_and(|owner| owner != member_id)
+            },
+            subscription_changed,
+        };
+        let current = super::reconcile::step(&state.current, &around);
+        if current != state.current {
+            let (group, member_id) = (group.to_owned(), member_id.to_owned());
+            self.record(
+                step,
+                GroupChange::Current {
+                    group,
+                    member_id,
+                    current,
+                },
+            );
+        }
+    }
+
+    /// Topics came, went or grew: groups that subscribe to them plan anew, and cursors of deleted topics go.
+    pub(in crate::group) fn replan_after_topics(&mut self, step: &mut Step<'_>) {
+        self.regexes.refresh();
+        let groups: Vec<String> = self
+            .groups
+            .iter()
+            .filter(|(_, group)| {
+                group
+                    .consumer()
+                    .is_some_and(|consumer| !consumer.members.is_empty())
+            })
+            .map(|(id, _)| id.clone())
+            .collect();
+        for group in groups {
+            let (_, hash) = self.problem(step, &group);
+            if let Some(consumer) = self.consumer(&group)
+                && consumer.topics_hash != hash
+            {
+                let modern = consumer.modern;
+                self.next_epoch(step, &group, modern);
+            }
+        }
+    }
+
+    /// Restarts the session of a member.
+    pub(in crate::group) fn restart_session(&mut self, now_ms: u64, group: &str, member_id: &str) {
+        let Some(state) = self.member(group, member_id) else {
+            return;
+        };
+        let timeout = self.session_timeout_ms(&state.member);
+        self.timers.set(
+            TimerKey::new(group, member_id, TimerKind::Session),
+            now_ms.saturating_add(timeout),
+        );
+    }
+
+    /// Session timeout of a member, milliseconds: a classic one chooses, the others have the broker's.
+    pub(in crate::group) fn session_timeout_ms(&self, member: &Member) -> u64 {
+        let timeout = member
+            .classic
+            .as_ref()
+            .map_or(self.settings.consumer_session_timeout_ms, |classic| {
+                classic.session_timeout_ms
+            });
+        u64::try_from(timeout).unwrap_or(0)
+    }
+
+    fn prune_regexes(&mut self) {
+        if self.regexes.len() <= REGEXES_KEPT {
+            return;
+        }
+        let used: BTreeSet<&str> = self
+            .groups
+            .values()
+            .filter_map(|group| group.consumer())
+            .flat_map(|consumer| consumer.members.values())
+            .filter_map(|state| state.member.regex.as_deref())
+            .collect();
+        self.regexes.prune(&used);
+    }
+}
+
+/// What a member asks for: a server assignor by name, else the first of its classic protocols that is known here.
+fn wish(member: &Member) -> Option<Assignor> {
+    if let Some(name) = &member.assignor {
+        return Assignor::of_server_name(name);
+    }
+    member
+        .classic
+        .as_ref()?
+        .protocols
+        .iter()
+        .find_map(|name| Assignor::of_protocol(name))
+}
+
+/// FNV-1a over ids and partition counts: tells whether the topics are those the target was made from.
+fn hash_topics(topics: &[Topic]) -> u64 {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut sorted: Vec<_> = topics.iter().map(|topic| (topic.id, topic.partitions)).collect();
+    sorted.sort_unstable();
+    for (id, partitions) in sorted {
+        for byte in id.0.iter().chain(&partitions.to_be_bytes()) {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    hash
+}
+
+impl MemberState {
+    /// Whether the member holds exactly what it shall, as far as anybody has told.
+    pub(in crate::group) fn is_reconciled(&self) -> bool {
+        self.current.revoking.is_empty() && same_partitions(&self.current.assigned, &self.target)
+    }
+}
+
+impl ConsumerGroup {
+    /// Whether a classic member has to rejoin: it must give something up, or something it waits for has become
+    /// free. A member whose assignment stays as it is is left alone, however often the epoch grows.
+    pub(in crate::group) fn must_rejoin(&self, member_id: &str) -> bool {
+        let Some(state) = self.members.get(member_id) else {
+            return false;
+        };
+        let (current, target) = (&state.current, &state.target);
+        let wanted = |topic: &TopicId, partition: &i32| {
+            target
+                .get(topic)
+                .is_some_and(|partitions| partitions.contains(partition))
+        };
+        let gives_up = !current.revoking.is_empty()
+            || current
+                .assigned
+                .iter()
+                .any(|(topic, held)| held.keys().any(|p| !wanted(topic, p)));
+        let gains = target.iter().any(|(topic, partitions)| {
+            let held = current.assigned.get(topic);
+            partitions.iter().any(|partition| {
+                !held.is_some_and(|held| held.contains_key(partition))
+                    && !self.owners.contains_key(&(*topic, *partition))
+            })
+        });
+        gives_up || gains
+    }
+}

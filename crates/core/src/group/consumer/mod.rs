@@ -1,0 +1,18 @@
+//! Groups whose assignment the broker makes: one member state machine for both protocols.
+//!
+//! - `group`: members come and go, the group epoch grows, the target assignment is made anew.
+//! - `reconcile`: one step of one member towards its target; pure.
+//! - `heartbeat`: members of the consumer protocol (KIP-848).
+//! - `classic`: members of the classic protocol, without a client leader and without a barrier.
+//! - `subscription`: from names and regular expressions to topics.
+
+mod classic;
+mod group;
+mod heartbeat;
+mod reconcile;
+mod subscription;
+#[cfg(test)]
+mod tests;
+
+pub(super) use classic::by_name;
+pub(super) use subscription::Regexes;

@@ -1,0 +1,24 @@
+//! The coordinator's view of the topics, so that it depends on nobody who keeps them.
+
+use crate::ids::TopicId;
+
+/// One topic, as the coordinator needs to know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TopicView<'a> {
+    /// Identity; a topic that is deleted and made again has another one.
+    pub id: TopicId,
+    /// Name.
+    pub name: &'a str,
+    /// Partition count, at least 1; partitions are numbered from 0.
+    pub partitions: i32,
+}
+
+/// Whoever keeps the topics implements this for the coordinator.
+pub trait Topics {
+    /// The topic of that name, if it exists.
+    fn by_name(&self, name: &str) -> Option<TopicView<'_>>;
+    /// The topic of that id, if it exists.
+    fn by_id(&self, id: TopicId) -> Option<TopicView<'_>>;
+    /// Visits every topic, in the order of names.
+    fn each(&self, visit: &mut dyn FnMut(TopicView<'_>));
+}
