@@ -1,0 +1,236 @@
+//! Producers as fast as the broker takes them: a closed loop with a fixed number of requests under way.
+
+use super::admin::Admin;
+use super::bytes::{Produce, batch, produced, set_correlation};
+use super::payload::payloads;
+use super::socket::Socket;
+use anyhow::{Context, Result, ensure};
+use hdrhistogram::Histogram;
+use mio::{Events, Interest, Poll, Token};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// A load of producers.
+#[derive(Clone, Debug)]
+pub(crate) struct Load {
+    pub(crate) connections: usize,
+    pub(crate) in_flight: usize,
+    pub(crate) partitions: i32,
+    pub(crate) records_per_batch: usize,
+    pub(crate) record_bytes: usize,
+    pub(crate) idempotent: bool,
+    /// How long the load runs before anything counts.
+    pub(crate) warm_up: Duration,
+    /// How long it counts.
+    pub(crate) measured: Duration,
+    /// Stop when so many bytes of values were acknowledged, whatever the time.
+    pub(crate) bytes_max: Option<u64>,
+    /// At most so many bytes of values a second, spread evenly.
+    pub(crate) bytes_per_second: Option<u64>,
+}
+
+/// What a load achieved while it counted.
+#[derive(Clone, Debug)]
+pub(crate) struct Achieved {
+    pub(crate) records: u64,
+    pub(crate) bytes: u64,
+    pub(crate) seconds: f64,
+    /// Answer times in microseconds.
+    pub(crate) answer_us: Histogram<u64>,
+}
+
+impl Achieved {
+    pub(crate) fn megabytes_per_second(&self) -> f64 {
+        self.bytes as f64 / 1e6 / self.seconds
+    }
+
+    pub(crate) fn records_per_second(&self) -> f64 {
+        self.records as f64 / self.seconds
+    }
+}
+
+struct Producer {
+    socket: Socket,
+    requests: Vec<Produce>,
+    sent: VecDeque<Instant>,
+    turn: usize,
+    partition: i32,
+    id: i64,
+    sequences: Vec<i32>,
+}
+
+/// Runs a load against a topic that exists; `on_measured` is called when counting begins.
+pub(crate) fn run(address: &str, topic: &str, load: &Load, on_measured: impl FnOnce()) -> Result<Achieved> {
+    let mut poll = Poll::new()?;
+    let mut producers = connect(address, topic, load)?;
+    for (token, producer) in producers.iter_mut().enumerate() {
+        let both = Interest::READABLE | Interest::WRITABLE;
+        poll.registry()
+            .register(&mut producer.socket.stream, Token(token), both)?;
+    }
+    let mut meter = Meter::new(load);
+    let mut on_measured = Some(on_measured);
+    let mut events = Events::with_capacity(256);
+    for producer in &mut producers {
+        producer.fill(load, &mut meter)?;
+    }
+    loop {
+        poll.poll(&mut events, Some(Duration::from_millis(1)))?;
+        for event in &events {
+            producers[event.token().0].answered(load, &mut meter)?;
+        }
+        if meter.paced() {
+            producers
+                .iter_mut()
+                .try_for_each(|producer| producer.fill(load, &mut meter))?;
+        }
+        if meter.counting()
+            && let Some(begin) = on_measured.take()
+        {
+            begin();
+        }
+        if meter.done() {
+            return Ok(meter.achieved());
+        }
+    }
+}
+
+fn connect(address: &str, topic: &str, load: &Load) -> Result<Vec<Producer>> {
+    let values = payloads(1000, load.record_bytes);
+    let requests: Vec<Produce> = values
+        .chunks(load.records_per_batch)
+        .filter(|chunk| chunk.len() == load.records_per_batch)
+        .take(16)
+        .map(|chunk| Produce::new(topic, &batch(chunk, now_ms()), -1))
+        .collect();
+    ensure!(!requests.is_empty(), "at most 1000 records a batch");
+    let mut admin = Admin::connect(address)?;
+    (0..load.connections)
+        .map(|number| {
+            Ok(Producer {
+                socket: Socket::connect(address)?,
+                requests: requests.clone(),
+                sent: VecDeque::new(),
+                turn: number,
+                partition: i32::try_from(number)? % load.partitions,
+                id: if load.idempotent { admin.producer_id()? } else { -1 },
+                sequences: vec![0; usize::try_from(load.partitions)?],
+            })
+        })
+        .collect()
+}
+
+fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+impl Producer {
+    /// Sends until the wanted number of requests is under way.
+    fn fill(&mut self, load: &Load, meter: &mut Meter) -> Result<()> {
+        while self.sent.len() < load.in_flight && meter.may_send(load) {
+            self.turn = (self.turn + 1) % self.requests.len();
+            let request = &mut self.requests[self.turn];
+            request.set_partition(self.partition);
+            if load.idempotent {
+                let sequence = &mut self.sequences[usize::try_from(self.partition)?];
+                request.set_sequence(self.id, *sequence);
+                *sequence += i32::try_from(load.records_per_batch)?;
+            }
+            set_correlation(&mut request.frame, 1);
+            self.socket.queue(&request.frame);
+            self.sent.push_back(Instant::now());
+            self.partition = (self.partition + 1) % load.partitions;
+        }
+        self.socket.flush()
+    }
+
+    fn answered(&mut self, load: &Load, meter: &mut Meter) -> Result<()> {
+        let sent = &mut self.sent;
+        self.socket.drain(|answer| {
+            let (error, _) = produced(answer).context("the answer to a produce is malformed")?;
+            ensure!(error == 0, "a produce failed with error {error}");
+            let begin = sent.pop_front().context("an answer without a request")?;
+            meter.count(load, begin.elapsed());
+            Ok(())
+        })?;
+        self.fill(load, meter)
+    }
+}
+
+/// Counts what was acknowledged after the warm-up, and keeps the pace.
+struct Meter {
+    begin: Instant,
+    warm_up: Duration,
+    measured: Duration,
+    bytes_max: u64,
+    bytes_per_second: Option<u64>,
+    sent_bytes: u64,
+    total_bytes: u64,
+    records: u64,
+    bytes: u64,
+    answer_us: Histogram<u64>,
+}
+
+impl Meter {
+    fn new(load: &Load) -> Self {
+        Self {
+            begin: Instant::now(),
+            warm_up: load.warm_up,
+            measured: load.measured,
+            bytes_max: load.bytes_max.unwrap_or(u64::MAX),
+            bytes_per_second: load.bytes_per_second,
+            sent_bytes: 0,
+            total_bytes: 0,
+            records: 0,
+            bytes: 0,
+            answer_us: Histogram::new(3).expect("3 digits are allowed"),
+        }
+    }
+
+    fn paced(&self) -> bool {
+        self.bytes_per_second.is_some()
+    }
+
+    fn may_send(&mut self, load: &Load) -> bool {
+        let due = self.bytes_per_second.map_or(f64::INFINITY, |rate| {
+            rate as f64 * self.begin.elapsed().as_secs_f64()
+        });
+        let may = (self.sent_bytes as f64) < due && self.sent_bytes < self.bytes_max;
+        if may {
+            self.sent_bytes += (load.records_per_batch * load.record_bytes) as u64;
+        }
+        may
+    }
+
+    fn counting(&self) -> bool {
+        self.begin.elapsed() >= self.warm_up
+    }
+
+    fn count(&mut self, load: &Load, answer: Duration) {
+        let bytes = (load.records_per_batch * load.record_bytes) as u64;
+        self.total_bytes += bytes;
+        if self.counting() {
+            self.records += load.records_per_batch as u64;
+            self.bytes += bytes;
+            self.answer_us
+                .saturating_record(u64::try_from(answer.as_micros()).unwrap_or(u64::MAX));
+        }
+    }
+
+    fn done(&self) -> bool {
+        self.total_bytes >= self.bytes_max || self.begin.elapsed() >= self.warm_up + self.measured
+    }
+
+    fn achieved(self) -> Achieved {
+        let seconds = self.begin.elapsed().saturating_sub(self.warm_up).as_secs_f64();
+        Achieved {
+            records: self.records,
+            bytes: self.bytes,
+            seconds,
+            answer_us: self.answer_us,
+        }
+    }
+}

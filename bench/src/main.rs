@@ -1,0 +1,162 @@
+//! Measures Anabranch and Apache Kafka side by side in one run and prints ratios.
+//!
+//! ```text
+//! run: for each round, for each contender (forwards, then backwards):
+//!   wait for quiet -> level the field -> sync probe -> start on empty data -> warm up -> cases -> stop
+//! table: rows of (number, contender, compared with, target)   report: medians of per-round ratios
+//! ```
+//!
+//! The load is a raw driver over prepared bytes (`drive`), since ordinary clients are slower than the brokers; they
+//! are a case of their own (`case::clients`).
+
+mod broker;
+mod case;
+mod drive;
+mod machine;
+mod report;
+mod run;
+mod table;
+
+use anyhow::{Context, Result, bail};
+use broker::Places;
+use case::Scale;
+use clap::{Args, Parser, Subcommand};
+use machine::Machine;
+use report::Report;
+use run::Plan;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(about = "Anabranch and Apache Kafka side by side")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure, print the table, write RESULTS.md and results.json
+    Run(RunArgs),
+}
+
+#[derive(Args)]
+struct RunArgs {
+    /// One short round: rougher numbers in about ten minutes
+    #[arg(long)]
+    quick: bool,
+    /// Only these ids, such as P1,P5
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Only these contenders: durable, relaxed, K0, K1
+    #[arg(long, value_delimiter = ',')]
+    who: Vec<String>,
+    /// Rounds, instead of the scale's own number
+    #[arg(long)]
+    rounds: Option<u32>,
+    /// Anabranch's binary; the release build of this workspace if not given
+    #[arg(long)]
+    binary: Option<PathBuf>,
+    /// Network and IO threads of Kafka, each; its defaults (3 and 8) if not given
+    #[arg(long)]
+    kafka_threads: Option<u32>,
+    /// Kafka's heap
+    #[arg(long, default_value = "1g")]
+    kafka_heap: String,
+    /// Print only; leave RESULTS.md as it is
+    #[arg(long)]
+    dry: bool,
+}
+
+fn main() -> ExitCode {
+    let Cli {
+        command: Command::Run(args),
+    } = Cli::parse();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints a line of the report.
+#[expect(clippy::print_stdout, reason = "the report of this tool is its output")]
+pub(crate) fn say(line: &str) {
+    println!("{line}");
+}
+
+fn run(args: &RunArgs) -> Result<()> {
+    let bench = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let work = bench.join(".work");
+    std::fs::create_dir_all(&work)?;
+    let binary = args
+        .binary
+        .clone()
+        .unwrap_or_else(|| bench.join("../target/release/anabranch"));
+    let binary = binary
+        .canonicalize()
+        .with_context(|| format!("no binary at {}", binary.display()))?;
+    raise_descriptor_limit()?;
+    let mut scale = if args.quick { Scale::QUICK } else { Scale::FULL };
+    scale.rounds = args.rounds.unwrap_or(scale.rounds);
+    let places = Places {
+        binary,
+        jars: broker::kafka_jars(bench)?,
+        work,
+        kafka_threads: args.kafka_threads,
+        kafka_heap: args.kafka_heap.clone(),
+    };
+    let rounds = Plan {
+        places,
+        scale,
+        only: args.only.clone(),
+        who: args.who.clone(),
+    }
+    .run()?;
+    let command: Vec<String> = std::env::args().skip(1).collect();
+    let report = Report {
+        machine: Machine::read(),
+        command: format!("cargo xtask bench {}", command[1..].join(" "))
+            .trim()
+            .into(),
+        kafka: "4.3.1".into(),
+        lines: report::lines(&rounds),
+        rounds,
+    };
+    say(&report.markdown());
+    if !args.dry {
+        report.write(bench)?;
+    }
+    let broken = report.broken();
+    if !broken.is_empty() {
+        bail!("promised and not met: {}", broken.join("; "));
+    }
+    Ok(())
+}
+
+/// Thousands of idle connections need thousands of descriptors.
+fn raise_descriptor_limit() -> Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        },
+    )
+    .context("cannot raise the limit of open files")
+}
+
+/// Pins this process to a core, or frees it again.
+pub(crate) fn pin(core: Option<usize>) -> Result<()> {
+    use rustix::thread::{CpuSet, sched_setaffinity};
+    let mut cores = CpuSet::new();
+    let all = std::thread::available_parallelism().map_or(1, usize::from).max(2);
+    (0..all)
+        .filter(|number| core.is_none_or(|one| one == *number))
+        .for_each(|number| cores.set(number));
+    sched_setaffinity(None, &cores).context("cannot choose the core of the driver")
+}
