@@ -1,3 +1,51 @@
-//! The `anabranch` program.
+//! The `anabranch` program: the broker, and commands to talk to any Kafka broker.
+//!
+//! ```text
+//! cli  ->  serve      settings -> anabranch_server, signals, the lines at the start
+//!      ->  config     the table of settings, explained
+//!      ->  topic, group, produce, consume, cluster  ->  client  ->  librdkafka  ->  any Kafka broker
+//!
+//! every command -> Outcome<()>: what it prints went to standard output, a Failure goes to standard error
+//! ```
+//!
+//! The client commands use librdkafka and nothing of the server: they are an ordinary client of an ordinary broker.
 
-fn main() {}
+mod cli;
+mod client;
+mod cluster;
+mod config;
+mod failure;
+mod group;
+mod output;
+mod serve;
+mod time;
+mod topic;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+use crate::failure::Outcome;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) if failure.quiet => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::report(&failure, cli.format);
+            ExitCode::from(failure.exit as u8)
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Outcome {
+    match &cli.command {
+        Command::Serve(args) => serve::run(args),
+        Command::Config(args) => config::run(args, cli.format),
+        Command::Topic(args) => topic::run(args, cli.format),
+        Command::Group(args) => group::run(args, cli.format),
+        Command::Cluster(args) => cluster::run(args, cli.format),
+    }
+}

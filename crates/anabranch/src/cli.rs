@@ -1,0 +1,77 @@
+//! The command line as a whole; each command's own arguments stand beside its code.
+
+use clap::builder::styling::{AnsiColor, Style, Styles};
+use clap::{Parser, Subcommand};
+
+use crate::output::Format;
+use crate::{cluster, config, group, serve, topic};
+
+const EXAMPLES: &str = "\
+Examples:
+  anabranch serve                                   a broker on this machine, in the foreground
+  anabranch topic create orders -p 3
+  tail -f app.log | anabranch produce orders
+  anabranch consume orders --from start -n 10
+  anabranch group describe billing
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 not found, 4 no broker reached";
+
+const STYLES: Styles = Styles::styled()
+    .header(Style::new().bold())
+    .usage(Style::new().bold())
+    .literal(AnsiColor::Cyan.on_default())
+    .placeholder(Style::new());
+
+/// A message broker that speaks the Kafka protocol, and the tools to use it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "anabranch",
+    version,
+    styles = STYLES,
+    after_help = EXAMPLES,
+    infer_subcommands = true,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    /// How results are printed.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "text|json",
+        hide_possible_values = true,
+        help_heading = "Output"
+    )]
+    pub(crate) format: Format,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the broker.
+    Serve(serve::Args),
+    /// Create, list, describe, alter and delete topics.
+    Topic(topic::Args),
+    /// List, describe, reset and delete consumer groups.
+    Group(group::Args),
+    /// Show the cluster's id and nodes.
+    Cluster(cluster::Args),
+    /// Show, explain and check the broker's settings.
+    Config(config::Args),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// clap checks the definitions themselves: no flag twice, no impossible requirement.
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,51 @@
+//! How commands reach a broker.
+//!
+//! ```text
+//! Connection (flags)  ->  reach(): does anybody listen there? a clear answer within milliseconds
+//!                     ->  config(): librdkafka's configuration, for produce and consume
+//!                     ->  native::Admin: administrative requests, typed and safe
+//! ```
+
+mod connection;
+mod native;
+mod watch;
+
+pub(crate) use connection::Connection;
+pub(crate) use native::{
+    Admin, ApiError, ConfigChange, ConfigEntry, GroupDescription, GroupListing, GroupMember, NewTopic, Node,
+    OffsetSpec, PartitionDescription, PartitionOffset, TopicDescription, TopicPartition,
+};
+pub(crate) use watch::Watch;
+
+use std::time::Duration;
+
+use rdkafka::error::KafkaError;
+
+use crate::failure::Failure;
+
+/// The failure of a client that got no answer: with what librdkafka said last, and what may be the matter.
+pub(crate) fn no_answer(broker: &str, timeout: Duration, last_error: Option<String>) -> Failure {
+    let seconds = timeout.as_secs_f32();
+    let Some(reason) = last_error else {
+        return Failure::unreachable(format!("no answer from {broker} within {seconds} s"))
+            .hint("does a Kafka broker listen there? --timeout waits longer");
+    };
+    let failure = Failure::unreachable(format!("no answer from {broker} within {seconds} s: {reason}"));
+    if reason.contains("/bootstrap") {
+        failure.hint("does a Kafka broker listen there, without TLS?")
+    } else {
+        failure.hint(
+            "the broker told this client to connect to that address; its setting `advertise` is the cause",
+        )
+    }
+}
+
+/// What is wrong with a client's configuration, in a sentence.
+pub(crate) fn setup_error(error: &KafkaError) -> String {
+    match error {
+        KafkaError::ClientConfig(_, reason, name, value) => {
+            format!("-X {name}={value}: {}", reason.trim_end_matches('.'))
+        }
+        other => format!("cannot set up the Kafka client: {other}"),
+    }
+}
