@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format, Table};
-use crate::serve::{SettingFlags, Sourcing};
+use crate::sourcing::{SettingFlags, Sourcing};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -97,12 +97,15 @@ fn rows(resolved: &Resolved) -> Vec<Row> {
     let own = ITEMS
         .iter()
         .map(|item| row(item.name, item.value(&resolved.settings)));
-    let kafka = resolved
-        .settings
-        .server
-        .broker
-        .iter()
-        .map(|(name, value)| row(name, value.clone()));
+    let kafka = settings::broker_keys().map(|(name, default)| {
+        let value = resolved.settings.server.broker.get(name);
+        row(
+            name,
+            value
+                .cloned()
+                .unwrap_or_else(|| default.unwrap_or("-").to_owned()),
+        )
+    });
     own.chain(kafka).collect()
 }
 

@@ -18,6 +18,7 @@ mod failure;
 mod group;
 mod output;
 mod serve;
+mod sourcing;
 mod time;
 mod topic;
 
@@ -42,7 +43,7 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Outcome {
     match &cli.command {
-        Command::Serve(args) => serve::run(args),
+        Command::Serve(args) => serve::run(args, cli.format),
         Command::Config(args) => config::run(args, cli.format),
         Command::Topic(args) => topic::run(args, cli.format),
         Command::Group(args) => group::run(args, cli.format),

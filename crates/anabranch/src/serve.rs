@@ -1,12 +1,23 @@
-//! `anabranch serve`: gathers the settings, starts the broker, says so, and ends it when told to.
+//! `anabranch serve`: starts the broker, says where everything is, and ends it when told to.
+//!
+//! ```text
+//! settings -> logging -> tokio runtime -> Server::start -> the lines at the start
+//!                                              |
+//!                 SIGTERM or SIGINT -> Running::shutdown -> exit 0
+//!                 a second one      -> exit at once, 128 + signal: as safe as a crash, which is safe
+//! ```
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::io::{self, IsTerminal};
 
-use anabranch_server::settings::{self, ITEMS, Resolved, Sources};
-use clap::{ArgAction, ArgMatches, FromArgMatches};
+use anabranch_server::settings::{LogFormat, LogLevel, NamedAddress, Settings};
+use anabranch_server::{Durability, Running, Server};
+use serde::Serialize;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::failure::{Failure, Outcome};
+use crate::output::{self, Format};
+use crate::sourcing::{SettingFlags, Sourcing};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,161 +36,160 @@ pub(crate) struct Args {
     sourcing: Sourcing,
 }
 
-/// Where settings are taken from besides flags of their own.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Sourcing {
-    /// Read settings from a TOML file.
-    #[arg(long, value_name = "FILE", env = "ANABRANCH_CONFIG")]
-    config: Option<PathBuf>,
-    /// Set any setting; may be given several times.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    set: Vec<String>,
+/// Threads that serve connections: the broker's work is short, and the disk has threads of its own.
+const WORKERS: usize = 2;
+
+pub(crate) fn run(args: &Args, format: Format) -> Outcome {
+    let resolved = args.sourcing.resolve(&args.flags)?;
+    start_logging(resolved.settings.log_level, resolved.settings.log_format);
+    for warning in &resolved.warnings {
+        tracing::warn!("{warning}");
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .thread_name("anabranch")
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
+    runtime.block_on(serve(&resolved.settings, format))
 }
 
-/// The flags that the table of settings defines, as they were given.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SettingFlags(BTreeMap<&'static str, Vec<String>>);
-
-impl clap::Args for SettingFlags {
-    fn augment_args(mut command: clap::Command) -> clap::Command {
-        for item in ITEMS {
-            let Some(flag) = &item.flag else { continue };
-            let action = if item.kind.is_list() {
-                ArgAction::Append
-            } else {
-                ArgAction::Set
-            };
-            let help = format!("{} [default: {}]", item.summary, item.default);
-            let arg = clap::Arg::new(item.name)
-                .long(flag.long)
-                .value_name(flag.value_name);
-            command = command.arg(arg.action(action).help(help));
+async fn serve(settings: &Settings, format: Format) -> Outcome {
+    // Before the server starts, so that no moment is left in which a signal would end the process unclean.
+    let mut signals =
+        Signals::new().map_err(|error| Failure::failed(format!("cannot handle signals: {error}")))?;
+    let running = Server::start(settings.config())
+        .await
+        .map_err(|error| Failure::failed(error.to_string()))?;
+    let started = Started::new(settings, &running);
+    match format {
+        Format::Text => output::print(&started.text(settings))?,
+        Format::Json => output::print(&format!("{}\n", started.json()))?,
+    }
+    let signal = signals.next().await;
+    tracing::info!("{} received: shutting down; once more ends at once", signal.name);
+    tokio::select! {
+        () = running.shutdown() => {
+            tracing::info!("shut down in good order");
+            Ok(())
         }
-        command
-    }
-
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for SettingFlags {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<SettingFlags, clap::Error> {
-        let mut flags = BTreeMap::new();
-        for item in ITEMS.iter().filter(|item| item.flag.is_some()) {
-            if let Some(values) = matches.get_many::<String>(item.name) {
-                flags.insert(item.name, values.cloned().collect());
-            }
-        }
-        Ok(SettingFlags(flags))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = SettingFlags::from_arg_matches(matches)?;
-        Ok(())
+        again = signals.next() => std::process::exit(128 + again.number),
     }
 }
 
-impl Sourcing {
-    /// No source but one file.
-    pub(crate) fn of_file(file: &Path) -> Sourcing {
-        Sourcing {
-            config: Some(file.to_owned()),
-            set: Vec::new(),
-        }
+fn start_logging(level: LogLevel, format: LogFormat) {
+    let level = match level {
+        LogLevel::Error => LevelFilter::ERROR,
+        LogLevel::Warn => LevelFilter::WARN,
+        LogLevel::Info => LevelFilter::INFO,
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Trace => LevelFilter::TRACE,
+    };
+    let builder = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(io::stderr);
+    match format {
+        LogFormat::Text => builder.with_target(false).init(),
+        LogFormat::Json => builder.json().init(),
     }
+}
 
-    /// The settings from all sources.
-    pub(crate) fn resolve(&self, flags: &SettingFlags) -> Outcome<Resolved> {
-        let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
-        let env = std::env::vars_os()
-            .map(|(name, value)| (text(name), text(value)))
-            .collect();
-        let mut sources = Sources {
-            env,
-            flags: self.set_flags()?,
-            ..self.file_alone()?
-        };
-        for item in ITEMS {
-            let (Some(flag), Some(values)) = (&item.flag, flags.0.get(item.name)) else {
-                continue;
-            };
-            sources
-                .flags
-                .push((item.name.to_owned(), values.clone(), format!("--{}", flag.long)));
-        }
-        finish(&sources)
-    }
+/// The signals that end the process.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
 
-    /// The settings from the file, as if there were no other source.
-    pub(crate) fn resolve_file_alone(&self) -> Outcome<Resolved> {
-        finish(&self.file_alone()?)
-    }
+/// A signal that came.
+struct Came {
+    name: &'static str,
+    number: i32,
+}
 
-    fn file_alone(&self) -> Outcome<Sources> {
-        let file = match &self.config {
-            None => None,
-            Some(path) => {
-                let text = std::fs::read_to_string(path).map_err(|error| {
-                    Failure::usage(format!(
-                        "cannot read the configuration file {}: {error}",
-                        path.display()
-                    ))
-                })?;
-                Some((path.display().to_string(), text))
-            }
-        };
-        Ok(Sources {
-            default_data: default_data(),
-            file,
-            ..Sources::default()
+impl Signals {
+    fn new() -> io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
         })
     }
 
-    fn set_flags(&self) -> Outcome<Vec<(String, Vec<String>, String)>> {
-        let mut flags = Vec::new();
-        for assignment in &self.set {
-            let Some((name, value)) = assignment.split_once('=') else {
-                return Err(Failure::usage(format!("--set {assignment}: expected KEY=VALUE")));
-            };
-            flags.push((
-                name.trim().to_owned(),
-                vec![value.to_owned()],
-                format!("--set {assignment}"),
-            ));
+    async fn next(&mut self) -> Came {
+        tokio::select! {
+            _ = self.terminate.recv() => Came { name: "SIGTERM", number: SignalKind::terminate().as_raw_value() },
+            _ = self.interrupt.recv() => Came { name: "SIGINT", number: SignalKind::interrupt().as_raw_value() },
         }
-        Ok(flags)
     }
 }
 
-fn finish(sources: &Sources) -> Outcome<Resolved> {
-    settings::resolve(sources).map_err(|errors| {
-        let count = errors.0.len() as u64;
-        let text = errors.to_string();
-        if count == 1 {
-            Failure::usage(text)
-        } else {
-            let lines = text.replace('\n', "\n  ");
-            Failure::usage(format!("{count} settings are wrong:\n  {lines}"))
+/// What a broker that has started says about itself.
+#[derive(Debug, Serialize)]
+struct Started {
+    event: &'static str,
+    version: &'static str,
+    kafka: Vec<Listening>,
+    http: Option<String>,
+    data: String,
+    durability: &'static str,
+    pid: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct Listening {
+    address: String,
+    /// `None`: each client is told the address that it dialled.
+    advertised: Option<String>,
+}
+
+impl Started {
+    fn new(settings: &Settings, running: &Running) -> Started {
+        let listening = |(address, listener): (&std::net::SocketAddr, &NamedAddress)| Listening {
+            address: address.to_string(),
+            advertised: settings.advertised(listener).map(ToString::to_string),
+        };
+        Started {
+            event: "started",
+            version: env!("CARGO_PKG_VERSION"),
+            kafka: running
+                .addresses()
+                .iter()
+                .zip(&settings.listen)
+                .map(listening)
+                .collect(),
+            http: running.http_address().map(|address| address.to_string()),
+            data: settings.server.data_dir.display().to_string(),
+            durability: match settings.server.durability {
+                Durability::Durable => "durable",
+                Durability::Relaxed => "relaxed",
+            },
+            pid: std::process::id(),
         }
-    })
-}
+    }
 
-/// The data folder of a user who names none: where the desktop's conventions put data of programs.
-fn default_data() -> String {
-    let folder = |name: &str| {
-        std::env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    let data_home = folder("XDG_DATA_HOME").filter(|path| path.is_absolute());
-    let data_home = data_home.or_else(|| folder("HOME").map(|home| home.join(".local/share")));
-    let data = data_home.map_or_else(|| PathBuf::from("anabranch-data"), |base| base.join("anabranch"));
-    data.display().to_string()
-}
+    fn json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
 
-pub(crate) fn run(args: &Args) -> Outcome {
-    let resolved = args.sourcing.resolve(&args.flags)?;
-    let _ = resolved;
-    Ok(())
+    fn text(&self, settings: &Settings) -> String {
+        let mut text = format!("anabranch {} is ready (pid {})\n", self.version, self.pid);
+        for listening in &self.kafka {
+            let told = match &listening.advertised {
+                Some(address) => format!("clients are told {address}"),
+                None => "clients are told the address that they dialled".to_owned(),
+            };
+            text.push_str(&format!("  kafka       {}   {told}\n", listening.address));
+        }
+        if let Some(address) = &self.http {
+            text.push_str(&format!("  http        {address}   /healthz /readyz\n"));
+        }
+        text.push_str(&format!("  data        {}\n", self.data));
+        let meaning = match settings.server.durability {
+            Durability::Durable => "acknowledged messages are on disk and survive a power cut",
+            Durability::Relaxed => "acknowledged messages survive a crash of the process, not a power cut",
+        };
+        text.push_str(&format!("  durability  {}: {meaning}\n", self.durability));
+        text.push_str("  stop        Ctrl-C or SIGTERM; a second one ends it at once\n");
+        text
+    }
 }

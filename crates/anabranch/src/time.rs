@@ -25,6 +25,7 @@ pub(crate) fn parse_time_ms(text: &str, now_ms: i64) -> Result<i64, String> {
     iso_ms(text).ok_or_else(wrong)
 }
 
+#[cfg(test)]
 /// Writes milliseconds since 1970 as `2026-01-31T12:00:00.000Z`.
 pub(crate) fn format_time_ms(ms: i64) -> String {
     let (days, in_day) = (ms.div_euclid(DAY_MS), ms.rem_euclid(DAY_MS));
@@ -116,6 +117,7 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
+#[cfg(test)]
 /// The inverse of [`days_from_civil`].
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;

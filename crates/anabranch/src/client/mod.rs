@@ -12,8 +12,8 @@ mod watch;
 
 pub(crate) use connection::Connection;
 pub(crate) use native::{
-    Admin, ApiError, ConfigChange, ConfigEntry, GroupDescription, GroupListing, GroupMember, NewTopic, Node,
-    OffsetSpec, PartitionDescription, PartitionOffset, TopicDescription, TopicPartition,
+    Admin, ApiError, ConfigChange, ConfigEntry, GroupDescription, GroupMember, NewTopic, Node, OffsetSpec,
+    PartitionDescription, PartitionOffset, TopicDescription, TopicPartition,
 };
 pub(crate) use watch::Watch;
 

@@ -3,11 +3,14 @@
 //! A setting that Kafka's container image would read from `KAFKA_NUM_PARTITIONS` is taken here too, by the same rule
 //! of names: after the prefix, `_` is a dot, `__` an underscore and `___` a dash.
 
+use anabranch_core::config::{ConfigKey, Effect, Scope};
+
 /// What the environment variables of Kafka's container image begin with.
 pub const KAFKA_ENV_PREFIX: &str = "KAFKA_";
 
 /// Settings that every Kafka set-up has and that have nothing to act on in a broker of one node without a separate
-/// controller. They are accepted, with a warning that says so.
+/// controller. They are accepted, with a warning that says so. (Those that brokers also show to administration tools
+/// stand in core's table of broker keys.)
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("process.roles", "there is no separate controller"),
     ("controller.quorum.voters", "there is no separate controller"),
@@ -25,22 +28,6 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("zookeeper.connect", "there is no ZooKeeper"),
     ("metadata.log.dir", "metadata lies in the data folder"),
     (
-        "offsets.topic.replication.factor",
-        "committed offsets are not kept in a topic",
-    ),
-    (
-        "offsets.topic.num.partitions",
-        "committed offsets are not kept in a topic",
-    ),
-    (
-        "transaction.state.log.replication.factor",
-        "transactions are not kept in a topic",
-    ),
-    (
-        "transaction.state.log.min.isr",
-        "transactions are not kept in a topic",
-    ),
-    (
         "share.coordinator.state.topic.replication.factor",
         "there are no share groups",
     ),
@@ -48,11 +35,6 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
         "share.coordinator.state.topic.min.isr",
         "there are no share groups",
     ),
-    ("num.network.threads", "threads are not set one by one"),
-    ("num.io.threads", "threads are not set one by one"),
-    ("num.recovery.threads.per.data.dir", "recovery reads one log"),
-    ("log.flush.interval.messages", "see the setting durability"),
-    ("log.flush.interval.ms", "see the setting durability"),
 ];
 
 /// Environment variables that Kafka's images and start scripts set and that are no broker settings.
@@ -80,14 +62,33 @@ pub(super) fn without_effect(name: &str) -> Option<&'static str> {
         .map(|(_, why)| *why)
 }
 
-/// Broker-wide Kafka settings that this broker has.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    std::iter::empty()
+/// Broker-wide Kafka settings that this broker has, in name order.
+pub(super) fn keys() -> impl Iterator<Item = &'static ConfigKey> {
+    Scope::Broker
+        .keys()
+        .iter()
+        .filter(|key| super::find(key.name).is_none())
 }
 
-/// Checks a broker-wide Kafka setting; `None` if this broker has no such setting.
-pub(super) fn check(_name: &str, _texts: &[String]) -> Option<Result<String, String>> {
-    None
+/// Names and defaults of the broker-wide Kafka settings that have an effect, in name order.
+pub fn broker_keys() -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
+    keys()
+        .filter(|key| key.effect == Effect::Full)
+        .map(|key| (key.name, key.default))
+}
+
+/// The broker-wide Kafka setting of that name.
+pub(super) fn key(name: &str) -> Option<&'static ConfigKey> {
+    keys().find(|key| key.name == name)
+}
+
+/// The value of a broker-wide Kafka setting, checked.
+pub(super) fn check(key: &ConfigKey, texts: &[String]) -> Result<String, String> {
+    let value = texts.join(",");
+    match key.check(&value) {
+        Ok(()) => Ok(value),
+        Err(refused) => Err(refused.message().to_owned()),
+    }
 }
 
 /// The setting that Kafka's container image would set from the environment variable `name`; `None` if it is none.

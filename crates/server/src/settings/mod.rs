@@ -23,9 +23,11 @@ mod value;
 
 use std::fmt;
 
+use anabranch_core::config::{Scope, lookup};
+
 use crate::config::{Advertised, Config, Durability, Listener};
 
-pub use kafka::KAFKA_ENV_PREFIX;
+pub use kafka::{KAFKA_ENV_PREFIX, broker_keys};
 pub use reference::{explain, reference_page};
 pub use resolve::{Resolved, resolve};
 pub use source::{Origin, SettingError, SettingErrors, Sources};
@@ -77,10 +79,27 @@ impl Settings {
                 advertise: advertise.map(|HostPort { host, port }| Advertised { host, port }),
             }
         };
-        Config {
+        let mut config = Config {
             listeners: self.listen.iter().map(listener).collect(),
             ..self.server.clone()
-        }
+        };
+        config.broker.extend(self.shown_to_clients());
+        config
+    }
+
+    /// Own settings under Kafka's names, so that administration tools that ask for the broker's configuration see what
+    /// is in force.
+    fn shown_to_clients(&self) -> impl Iterator<Item = (String, String)> {
+        let names = |item: &'static Item| std::iter::once(item.name).chain(item.kafka_names.iter().copied());
+        let keys = ITEMS
+            .iter()
+            .flat_map(move |item| names(item).map(move |name| (item, name)));
+        keys.filter_map(|(item, name)| {
+            let key = lookup(Scope::Broker, name)?;
+            let value = item.plain_value(self);
+            let differs = key.default != Some(value.as_str());
+            (differs && key.check(&value).is_ok()).then(|| (name.to_owned(), value))
+        })
     }
 }
 

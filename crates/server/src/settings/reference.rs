@@ -1,11 +1,16 @@
 //! Explains settings to people: one setting on the terminal, all of them as the reference page.
 
+use anabranch_core::config::{ConfigKey, Effect, Update};
+
 use super::table::{self, ITEMS, Item};
-use super::{Resolved, kafka};
+use super::{ENV_PREFIX, KAFKA_ENV_PREFIX, Resolved, kafka};
 
 /// Explains the setting `name`, with its value and origin in `resolved`; `None` if there is no such setting.
 pub fn explain(name: &str, resolved: &Resolved) -> Option<String> {
     let Some(item) = table::find(name) else {
+        if let Some(key) = kafka::key(name) {
+            return Some(explain_key(key, resolved));
+        }
         let why = kafka::without_effect(name)?;
         return Some(format!(
             "{name}\n  is accepted from Kafka's configuration and has no effect here: {why}.\n"
@@ -33,6 +38,35 @@ pub fn explain(name: &str, resolved: &Resolved) -> Option<String> {
     Some(text)
 }
 
+/// Explains a broker-wide Kafka setting.
+fn explain_key(key: &ConfigKey, resolved: &Resolved) -> String {
+    let mut text = format!("{}\n", key.name);
+    for line in wrap(key.doc, 76) {
+        text.push_str(&format!("  {line}\n"));
+    }
+    let default = key.default.unwrap_or("not set");
+    let value = resolved
+        .settings
+        .server
+        .broker
+        .get(key.name)
+        .map_or(default, String::as_str);
+    text.push_str(&format!(
+        "\n  value        {value}  ({})\n  default      {default}\n",
+        resolved.origin(key.name)
+    ));
+    text.push_str(&format!("  set by       --set {}=VALUE\n", key.name));
+    let env = key.name.to_ascii_uppercase().replace('.', "_");
+    text.push_str(&format!(
+        "  environment  {ENV_PREFIX}{env} or {KAFKA_ENV_PREFIX}{env}\n"
+    ));
+    text.push_str(&format!("  file         {} = ...\n", key.name));
+    if key.update == Update::Dynamic {
+        text.push_str("  can also be changed while the broker runs, by Kafka's tools\n");
+    }
+    text
+}
+
 /// The reference page of all settings, in Markdown.
 pub fn reference_page() -> String {
     let mut page = String::from(INTRODUCTION);
@@ -47,8 +81,31 @@ pub fn reference_page() -> String {
     for item in ITEMS {
         page.push_str(&section(item));
     }
+    page.push_str(KAFKA_INTRODUCTION);
+    for key in kafka::keys().filter(|key| key.effect == Effect::Full) {
+        let default = key
+            .default
+            .map_or("not set".to_owned(), |default| format!("`{default}`"));
+        page.push_str(&format!("| `{}` | {default} | {} |\n", key.name, key.doc));
+    }
+    let accepted = kafka::keys().filter(|key| key.effect == Effect::AcceptedOnly);
+    let names: Vec<String> = accepted.map(|key| format!("`{}`", key.name)).collect();
+    page.push_str(&format!(
+        "\nAccepted without effect, with a warning that says why: {}.\n",
+        names.join(", ")
+    ));
     page
 }
+
+const KAFKA_INTRODUCTION: &str = "
+## Broker-wide Kafka settings
+
+These have Kafka's names and meaning, and are set like the others: in a file, by `--set`, in the environment. Topics
+and groups may have values of their own where the text says so.
+
+| setting | default | what it is |
+|---|---|---|
+";
 
 const INTRODUCTION: &str = "\
 # Configuration

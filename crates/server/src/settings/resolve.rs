@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use anabranch_core::config::{ConfigKey, Effect};
+
 use super::source::{self, Entry, Origin, SettingError, SettingErrors, Sources};
 use super::table::{self, ITEMS, Item};
 use super::{LogFormat, LogLevel, Settings, kafka, suggest};
@@ -109,16 +111,25 @@ impl Building {
         } else if let Some(why) = kafka::without_effect(name) {
             self.warnings
                 .push(format!("{origin}: {name} has no effect here: {why}"));
-        } else if let Some(checked) = kafka::check(name, texts) {
-            match checked {
-                Ok(value) => {
-                    self.settings.server.broker.insert(name.to_owned(), value);
-                    self.origins.insert(name.to_owned(), origin.clone());
-                }
-                Err(message) => self.error(origin, format!("{name}: {message}")),
-            }
+        } else if let Some(key) = kafka::key(name) {
+            self.broker_key(key, texts, origin);
         } else {
             self.unknown(name, origin);
+        }
+    }
+
+    fn broker_key(&mut self, key: &ConfigKey, texts: &[String], origin: &Origin) {
+        if key.effect == Effect::AcceptedOnly {
+            let why = key.doc.trim_start_matches("Accepted without effect: ");
+            self.warnings
+                .push(format!("{origin}: {} has no effect here: {why}", key.name));
+        }
+        match kafka::check(key, texts) {
+            Ok(value) => {
+                self.settings.server.broker.insert(key.name.to_owned(), value);
+                self.origins.insert(key.name.to_owned(), origin.clone());
+            }
+            Err(message) => self.error(origin, message),
         }
     }
 
@@ -142,7 +153,10 @@ impl Building {
     }
 
     fn unknown(&mut self, name: &str, origin: &Origin) {
-        let known = ITEMS.iter().map(|item| item.name).chain(kafka::names());
+        let known = ITEMS
+            .iter()
+            .map(|item| item.name)
+            .chain(kafka::keys().map(|key| key.name));
         let hint = match suggest::nearest(name, known) {
             Some(nearest) => format!("did you mean \"{nearest}\"?"),
             None => "`anabranch config list` shows all settings".to_owned(),

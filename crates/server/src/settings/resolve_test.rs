@@ -55,7 +55,9 @@ fn defaults_are_those_of_the_server() {
         ..plain
     }
     .listen(crate::DEFAULT_LISTEN);
-    assert_eq!(format!("{:?}", resolved.settings.config()), format!("{plain:?}"));
+    let mut config = resolved.settings.config();
+    config.broker.clear();
+    assert_eq!(format!("{config:?}"), format!("{plain:?}"));
 }
 
 #[test]
@@ -94,8 +96,12 @@ fn flags_win_over_environment_over_file_over_defaults() {
 
 #[test]
 fn dotted_and_nested_names_are_one() {
-    let nested = ok("[log]\nlevel = \"debug\"\n[shutdown]\ntimeout = \"3s\"", &[], &[]);
-    let dotted = ok("log.level = \"debug\"\n\"shutdown.timeout\" = 3000", &[], &[]);
+    let nested = ok(
+        "[log]\nlevel = \"debug\"\n[shutdown.timeout]\nms = \"3s\"",
+        &[],
+        &[],
+    );
+    let dotted = ok("log.level = \"debug\"\n\"shutdown.timeout.ms\" = 3000", &[], &[]);
     assert_eq!(nested.settings.log_level, LogLevel::Debug);
     assert_eq!(dotted.settings.log_level, LogLevel::Debug);
     assert_eq!(nested.settings.server.limits.shutdown_timeout.as_millis(), 3000);
@@ -126,7 +132,7 @@ fn all_errors_are_reported_at_once() {
     let text = errors(
         "durability = \"safe\"\n",
         &[("ANABRANCH_HTTP", "x")],
-        &[("shutdown.timeout", "1h")],
+        &[("shutdown.timeout.ms", "1h")],
     );
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 3, "{text}");
@@ -209,6 +215,60 @@ fn a_kafka_container_environment_works() {
 }
 
 #[test]
+fn broker_wide_kafka_settings_are_checked_and_passed_on() {
+    let file = "num.partitions = 3\n[log.retention]\nms = 60000\n";
+    let env = [
+        ("KAFKA_AUTO_CREATE_TOPICS_ENABLE", "false"),
+        ("KAFKA_LOG_SEGMENT_BYTES", "1048576"),
+    ];
+    let resolved = ok(file, &env, &[("message.max.bytes", "2000000")]);
+    let broker = &resolved.settings.server.broker;
+    for (name, value) in [
+        ("num.partitions", "3"),
+        ("log.retention.ms", "60000"),
+        ("auto.create.topics.enable", "false"),
+        ("message.max.bytes", "2000000"),
+    ] {
+        assert_eq!(broker.get(name).map(String::as_str), Some(value), "{name}");
+    }
+    assert_eq!(resolved.origin("num.partitions").to_string(), "broker.toml:1:1");
+    assert_eq!(resolved.warnings.len(), 1, "{:?}", resolved.warnings);
+    assert!(
+        resolved.warnings[0].contains("log.segment.bytes has no effect here: all partitions share"),
+        "{:?}",
+        resolved.warnings
+    );
+
+    let text = errors("num.partitions = 0\nnum.partition = 3\n", &[], &[]);
+    assert!(text.contains("`0` is not a value of `num.partitions`"), "{text}");
+    assert!(
+        text.contains("there is no setting \"num.partition\"; did you mean \"num.partitions\"?"),
+        "{text}"
+    );
+}
+
+/// What the server does under names of its own is shown to administration tools under Kafka's.
+#[test]
+fn clients_see_what_is_in_force() {
+    let flags = [
+        ("socket.request.max.bytes", "1MiB"),
+        ("connections.max.idle.ms", "1min"),
+        ("listen", "127.0.0.1:7"),
+        ("data", "/d"),
+    ];
+    let broker = ok("", &[], &flags).settings.config().broker;
+    for (name, value) in [
+        ("socket.request.max.bytes", "1048576"),
+        ("connections.max.idle.ms", "60000"),
+        ("listeners", "PLAINTEXT://127.0.0.1:7"),
+        ("log.dirs", "/d"),
+    ] {
+        assert_eq!(broker.get(name).map(String::as_str), Some(value), "{name}");
+    }
+    assert!(!broker.contains_key("queued.max.request.bytes"));
+}
+
+#[test]
 fn addresses_that_cannot_work_are_refused() {
     let text = errors("", &[], &[("advertise", "0.0.0.0:9092")]);
     assert!(text.contains("no client can connect to 0.0.0.0:9092"), "{text}");
@@ -253,5 +313,9 @@ fn every_setting_is_explained() {
             .unwrap()
             .contains("no effect here")
     );
+    let partitions = explain("num.partitions", &resolved).unwrap();
+    assert!(partitions.contains("value        1  (default)"), "{partitions}");
+    assert!(partitions.contains("KAFKA_NUM_PARTITIONS"), "{partitions}");
+    assert!(reference_page().contains("| `num.partitions` | `1` |"));
     assert_eq!(explain("colour", &resolved), None);
 }

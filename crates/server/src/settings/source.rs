@@ -106,11 +106,12 @@ pub(super) fn read_toml(path: &str, text: &str) -> Result<Vec<Entry>, Vec<Settin
         }]
     })?;
     let mut reader = TomlReader {
+        text,
         place: &place,
         entries: Vec::new(),
         errors: Vec::new(),
     };
-    reader.table("", table.get_ref());
+    reader.table("", None, table.get_ref());
     if reader.errors.is_empty() {
         Ok(reader.entries)
     } else {
@@ -119,23 +120,31 @@ pub(super) fn read_toml(path: &str, text: &str) -> Result<Vec<Entry>, Vec<Settin
 }
 
 struct TomlReader<'a> {
+    text: &'a str,
     place: &'a dyn Fn(usize) -> Origin,
     entries: Vec<Entry>,
     errors: Vec<SettingError>,
 }
 
 impl TomlReader<'_> {
-    /// Recursion is bounded: the TOML parser refuses deep nesting.
-    fn table(&mut self, prefix: &str, table: &DeTable<'_>) {
+    fn same_line(&self, a: usize, b: usize) -> bool {
+        self.text.get(a..b).is_some_and(|between| !between.contains('\n'))
+    }
+
+    /// Recursion is bounded: the TOML parser refuses deep nesting. `start` is where the table's own key begins.
+    fn table(&mut self, prefix: &str, start: Option<usize>, table: &DeTable<'_>) {
         for (key, value) in table {
             let name = if prefix.is_empty() {
                 key.get_ref().to_string()
             } else {
                 format!("{prefix}.{}", key.get_ref())
             };
-            let origin = (self.place)(key.span().start);
+            let own = key.span().start;
+            // A dotted key begins with its first part, which stands on the same line.
+            let begin = start.filter(|start| self.same_line(*start, own)).unwrap_or(own);
+            let origin = (self.place)(begin);
             match value.get_ref() {
-                DeValue::Table(inner) => self.table(&name, inner),
+                DeValue::Table(inner) => self.table(&name, Some(begin), inner),
                 DeValue::Array(array) => {
                     let texts: Option<Vec<String>> = array.iter().map(|one| scalar(one.get_ref())).collect();
                     match texts {

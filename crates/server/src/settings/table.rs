@@ -99,6 +99,31 @@ impl Item {
         (self.get)(settings)
     }
 
+    /// The value as Kafka's tools write it: bytes and milliseconds as bare numbers, listeners with a protocol.
+    pub(super) fn plain_value(&self, settings: &Settings) -> String {
+        let text = self.value(settings);
+        let number = match self.kind {
+            Kind::SizeBytes(..) => value::parse_size_bytes(&text).ok(),
+            Kind::DurationMs(..) => value::parse_duration_ms(&text).ok(),
+            _ => None,
+        };
+        match (number, self.kind) {
+            (Some(number), _) => number.to_string(),
+            (None, Kind::Listeners) if text == "none" => String::new(),
+            (None, Kind::Listeners) => {
+                let addresses = text.split(',').map(|one| {
+                    if one.contains("://") {
+                        one.to_owned()
+                    } else {
+                        format!("PLAINTEXT://{one}")
+                    }
+                });
+                addresses.collect::<Vec<_>>().join(",")
+            }
+            (None, _) => text,
+        }
+    }
+
     fn one<'a>(&self, texts: &'a [String]) -> Result<&'a str, String> {
         match texts {
             [text] if !text.is_empty() => Ok(text),
@@ -346,7 +371,7 @@ pub static ITEMS: &[Item] = &[
         get: |settings| settings.log_format.name().to_owned(),
     },
     Item {
-        name: "shutdown.timeout",
+        name: "shutdown.timeout.ms",
         flag: None,
         kafka_names: &[],
         kind: Kind::DurationMs(0, 600_000),
@@ -376,7 +401,7 @@ pub static ITEMS: &[Item] = &[
         get: |settings| settings.server.node_id.to_string(),
     },
     Item {
-        name: "storage.segment",
+        name: "wal.segment.bytes",
         flag: None,
         kafka_names: &[],
         kind: Kind::SizeBytes(MIB, 16 * GIB),
@@ -390,7 +415,7 @@ pub static ITEMS: &[Item] = &[
         get: |settings| format_size(settings.server.storage.segment_bytes),
     },
     Item {
-        name: "storage.cache",
+        name: "cache.bytes",
         flag: None,
         kafka_names: &[],
         kind: Kind::SizeBytes(MIB, 1024 * GIB),
@@ -404,7 +429,7 @@ pub static ITEMS: &[Item] = &[
         get: |settings| format_size(settings.server.storage.cache_bytes as u64),
     },
     Item {
-        name: "storage.direct.io",
+        name: "wal.direct.io",
         flag: None,
         kafka_names: &[],
         kind: Kind::Bool,
@@ -418,7 +443,7 @@ pub static ITEMS: &[Item] = &[
         get: |settings| settings.server.storage.direct_io.to_string(),
     },
     Item {
-        name: "storage.free.min",
+        name: "disk.free.min.bytes",
         flag: None,
         kafka_names: &[],
         kind: Kind::SizeBytes(0, 1024 * GIB),
@@ -432,9 +457,9 @@ pub static ITEMS: &[Item] = &[
         get: |settings| format_size(settings.server.storage.free_bytes_min),
     },
     Item {
-        name: "storage.retention.interval",
+        name: "log.retention.check.interval.ms",
         flag: None,
-        kafka_names: &["log.retention.check.interval.ms"],
+        kafka_names: &[],
         kind: Kind::DurationMs(100, 24 * HOUR_MS),
         default: "5min",
         summary: "how often messages beyond their retention are removed",
@@ -446,9 +471,9 @@ pub static ITEMS: &[Item] = &[
         get: |settings| format_duration(settings.server.storage.retention_interval),
     },
     Item {
-        name: "limits.request",
+        name: "socket.request.max.bytes",
         flag: None,
-        kafka_names: &["socket.request.max.bytes"],
+        kafka_names: &[],
         kind: Kind::SizeBytes(64 * 1024, GIB),
         default: "100MiB",
         summary: "largest request",
@@ -460,9 +485,9 @@ pub static ITEMS: &[Item] = &[
         get: |settings| format_size(settings.server.limits.request_bytes_max as u64),
     },
     Item {
-        name: "limits.request.memory",
+        name: "queued.max.request.bytes",
         flag: None,
-        kafka_names: &["queued.max.request.bytes"],
+        kafka_names: &[],
         kind: Kind::SizeBytes(MIB, 1024 * GIB),
         default: "256MiB",
         summary: "memory for the requests of all connections together",
@@ -474,7 +499,7 @@ pub static ITEMS: &[Item] = &[
         get: |settings| format_size(settings.server.limits.request_budget_bytes as u64),
     },
     Item {
-        name: "limits.response.memory",
+        name: "queued.max.response.bytes",
         flag: None,
         kafka_names: &[],
         kind: Kind::SizeBytes(MIB, 1024 * GIB),
@@ -488,9 +513,9 @@ pub static ITEMS: &[Item] = &[
         get: |settings| format_size(settings.server.limits.response_budget_bytes as u64),
     },
     Item {
-        name: "limits.connections",
+        name: "max.connections",
         flag: None,
-        kafka_names: &["max.connections"],
+        kafka_names: &[],
         kind: Kind::Count(1, 10_000_000),
         default: "20000",
         summary: "connections in total",
@@ -503,9 +528,9 @@ pub static ITEMS: &[Item] = &[
         get: |settings| settings.server.limits.connections_max.to_string(),
     },
     Item {
-        name: "limits.connections.per.ip",
+        name: "max.connections.per.ip",
         flag: None,
-        kafka_names: &["max.connections.per.ip"],
+        kafka_names: &[],
         kind: Kind::Count(1, 10_000_000),
         default: "20000",
         summary: "connections from one address",
@@ -518,9 +543,9 @@ pub static ITEMS: &[Item] = &[
         get: |settings| settings.server.limits.connections_per_ip_max.to_string(),
     },
     Item {
-        name: "limits.idle",
+        name: "connections.max.idle.ms",
         flag: None,
-        kafka_names: &["connections.max.idle.ms"],
+        kafka_names: &[],
         kind: Kind::DurationMs(1000, 7 * 24 * HOUR_MS),
         default: "10min",
         summary: "a connection without a request for this long is closed",
@@ -532,7 +557,7 @@ pub static ITEMS: &[Item] = &[
         get: |settings| format_duration(settings.server.limits.idle_timeout),
     },
     Item {
-        name: "limits.stall",
+        name: "request.stall.timeout.ms",
         flag: None,
         kafka_names: &[],
         kind: Kind::DurationMs(100, HOUR_MS),
@@ -546,7 +571,7 @@ pub static ITEMS: &[Item] = &[
         get: |settings| format_duration(settings.server.limits.stall_timeout),
     },
     Item {
-        name: "limits.write",
+        name: "response.write.timeout.ms",
         flag: None,
         kafka_names: &[],
         kind: Kind::DurationMs(100, HOUR_MS),

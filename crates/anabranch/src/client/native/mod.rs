@@ -34,7 +34,7 @@ use crate::client::{Connection, Watch};
 use crate::failure::{Failure, Outcome};
 use memory::{Guard, copy_text};
 
-pub(crate) use groups::{GroupDescription, GroupListing, GroupMember};
+pub(crate) use groups::{GroupDescription, GroupMember};
 pub(crate) use offsets::{OffsetSpec, PartitionOffset, TopicPartition};
 pub(crate) use topics::{ConfigChange, ConfigEntry, NewTopic, Node, PartitionDescription, TopicDescription};
 

@@ -196,7 +196,7 @@ impl Admin {
             sys::rd_kafka_admin_op_t::RD_KAFKA_ADMIN_OP_DESCRIBETOPICS,
             // SAFETY: the collection is live, and librdkafka copies it before it returns.
             |rk, options, queue| unsafe {
-                sys::rd_kafka_DescribeTopics(rk, collection.get(), options, queue)
+                sys::rd_kafka_DescribeTopics(rk, collection.get(), options, queue);
             },
             // SAFETY: the event is live; its result is of the kind that was asked for, and is copied.
             |event| unsafe {
