@@ -80,7 +80,8 @@ impl fmt::Display for Compression {
     }
 }
 
-/// How far a decompression may go. Memory stays within about twice `bytes_max`, plus 20 MiB for a decoder.
+/// How far a decompression may go. Memory stays within about three times `bytes_max` (an output that moves while it grows,
+/// a zstd window) plus 20 MiB for a decoder's buffers; for output well below the limit, within three times the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecompressLimits {
     /// Most bytes of output.

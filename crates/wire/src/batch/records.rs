@@ -136,7 +136,7 @@ impl<'a> RecordIter<'a> {
         BatchError::Record { index, reason }
     }
 
-    #[inline]
+    #[inline(always)]
     fn record(&mut self) -> Result<Record<'a>, &'static str> {
         let start = self.cursor.rest;
         let length = self.cursor.take_i32().ok_or("its length is no varint")?;
@@ -173,7 +173,8 @@ impl<'a> RecordIter<'a> {
 impl<'a> Iterator for RecordIter<'a> {
     type Item = Result<Record<'a>, BatchError>;
 
-    #[inline]
+    // A call per record would pass a record of some hundred bytes through memory: twice the time of the walk.
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.index >= self.count {
             return if self.cursor.rest.is_empty() {
