@@ -256,10 +256,13 @@ impl Node {
         };
         let settings = found.settings(self.layers());
         for (partition, log) in (first_partition..).zip(logs) {
+            // A command that was never decided here could name a log of another topic; it gets none then.
             let partition = i32::try_from(partition).unwrap_or(i32::MAX);
-            self.logs
-                .entry(*log)
-                .or_insert_with(|| Log::new(*log, topic, partition, settings));
+            if found.log(partition) == Some(*log) {
+                self.logs
+                    .entry(*log)
+                    .or_insert_with(|| Log::new(*log, topic, partition, settings));
+            }
         }
     }
 

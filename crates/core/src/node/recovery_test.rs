@@ -1,1 +1,301 @@
-//! Tests.
+//! Snapshot and replay lead back to the state they were taken from, from every point on.
+
+use super::super::tests::{apply_all, at, batch, fresh, options, wish};
+use super::super::{AlterConfig, AlterOp, TopicRef};
+use super::*;
+use crate::ids::Lsn;
+use crate::log::Append;
+use crate::meta::{Resource, samples};
+use proptest::prelude::*;
+
+/// What the store keeps.
+#[derive(Clone, Debug)]
+enum Entry {
+    State(Vec<u8>),
+    Batch(LogId, Offset, BatchFacts),
+}
+
+/// What a client or an operator does. Numbers pick among what exists.
+#[derive(Clone, Debug)]
+enum Action {
+    Create {
+        name: u8,
+        partitions: i32,
+    },
+    Delete {
+        name: u8,
+    },
+    Grow {
+        name: u8,
+        by: i32,
+    },
+    Configure {
+        name: u8,
+        bytes: u16,
+    },
+    ConfigureBroker {
+        on: bool,
+        bytes: u16,
+    },
+    ConfigureGroup {
+        group: u8,
+        ms: u16,
+    },
+    Produce {
+        name: u8,
+        producer: i64,
+        epoch: i16,
+        count: i32,
+    },
+    DeleteRecords {
+        name: u8,
+        back: i64,
+    },
+    InitProducer,
+    Retain {
+        ms: u64,
+    },
+}
+
+fn any_action() -> impl Strategy<Value = Action> {
+    let name = || 0..4u8;
+    prop_oneof![
+        3 => (name(), 1..4i32).prop_map(|(name, partitions)| Action::Create { name, partitions }),
+        1 => name().prop_map(|name| Action::Delete { name }),
+        1 => (name(), 1..3i32).prop_map(|(name, by)| Action::Grow { name, by }),
+        1 => (name(), any::<u16>()).prop_map(|(name, bytes)| Action::Configure { name, bytes }),
+        1 => (any::<bool>(), any::<u16>()).prop_map(|(on, bytes)| Action::ConfigureBroker { on, bytes }),
+        1 => (0..3u8, 5_000..u16::MAX).prop_map(|(group, ms)| Action::ConfigureGroup { group, ms }),
+        12 => (name(), -1..4i64, 0..2i16, 1..4i32)
+            .prop_map(|(name, producer, epoch, count)| Action::Produce { name, producer, epoch, count }),
+        1 => (name(), 0..6i64).prop_map(|(name, back)| Action::DeleteRecords { name, back }),
+        1 => Just(Action::InitProducer),
+        1 => (0..10_000_000u64).prop_map(|ms| Action::Retain { ms }),
+    ]
+}
+
+/// A node with its journal.
+struct Run {
+    node: Node,
+    journal: Vec<Entry>,
+    seed: u8,
+}
+
+impl Run {
+    fn new() -> Self {
+        Self {
+            node: Node::new(options(&[])).unwrap(),
+            journal: Vec::new(),
+            seed: 0,
+        }
+    }
+
+    fn journal(&mut self, commands: Result<Vec<Command>, Refused>) {
+        for command in commands.unwrap_or_default() {
+            self.node.apply(&command);
+            self.journal.push(Entry::State(command.encode()));
+        }
+    }
+
+    fn act(&mut self, action: &Action) {
+        let topic = |name: &u8| format!("topic-{name}");
+        let alter = |name: &str, value: String| {
+            vec![AlterConfig {
+                name: name.to_owned(),
+                op: AlterOp::Set,
+                value: Some(value),
+            }]
+        };
+        let commands = match action {
+            Action::Create { name, partitions } => {
+                self.seed += 1;
+                self.node
+                    .create_topic(at(0), &wish(&topic(name), *partitions, &[]), fresh(self.seed))
+            }
+            Action::Delete { name } => self.node.delete_topic(at(5), TopicRef::Name(&topic(name))),
+            Action::Grow { name, by } => {
+                let count = self
+                    .node
+                    .topic_by_name(&topic(name))
+                    .map_or(1, |topic| topic.partitions());
+                self.node.create_partitions(&topic(name), count + by, None)
+            }
+            Action::Configure { name, bytes } => {
+                let resource = Resource::Topic(topic(name));
+                self.node
+                    .incremental_alter_configs(&resource, &alter("max.message.bytes", bytes.to_string()))
+            }
+            Action::ConfigureBroker { on, bytes } => {
+                let resource = if *on {
+                    Resource::Broker
+                } else {
+                    Resource::ClusterDefault
+                };
+                self.node
+                    .incremental_alter_configs(&resource, &alter("message.max.bytes", bytes.to_string()))
+            }
+            Action::ConfigureGroup { group, ms } => {
+                let resource = Resource::Group(format!("group-{group}"));
+                let changes = alter("consumer.session.timeout.ms", ms.to_string());
+                self.node.incremental_alter_configs(&resource, &changes)
+            }
+            Action::Produce {
+                name,
+                producer,
+                epoch,
+                count,
+            } => return self.produce(&topic(name), *producer, *epoch, *count),
+            Action::DeleteRecords { name, back } => {
+                let log = self
+                    .node
+                    .topic_by_name(&topic(name))
+                    .and_then(|topic| topic.log(0));
+                let Some(log) = log else { return };
+                let end = self.node.log(log).map_or(0, Log::high_watermark);
+                self.node
+                    .delete_records(log, end - back)
+                    .map(|(commands, _)| commands)
+            }
+            Action::InitProducer => self.node.init_producer_id(None).map(|(_, commands)| commands),
+            Action::Retain { ms } => Ok(self.node.retention(at(*ms), &[])),
+        };
+        self.journal(commands);
+    }
+
+    fn produce(&mut self, topic: &str, producer_id: i64, producer_epoch: i16, count: i32) {
+        let Some(log) = self.node.topic_by_name(topic).and_then(|topic| topic.log(0)) else {
+            return;
+        };
+        let known = self.node.log(log).unwrap().producers();
+        let last = known
+            .iter()
+            .find(|known| known.producer_id == producer_id && known.epoch == producer_epoch);
+        let base_sequence = last.map_or(0, |last| last.last_sequence + 1);
+        let facts = BatchFacts {
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            ..batch(count)
+        };
+        if let Ok(Append::New { base_offset, .. }) = self.node.append(at(1), log, &facts) {
+            self.journal.push(Entry::Batch(log, base_offset, facts));
+            self.node.appended(log, Lsn(self.journal.len() as u64));
+            self.node.committed(&[(log, base_offset + i64::from(count))]);
+        }
+    }
+}
+
+fn replay(node: &mut Node, entries: &[Entry]) {
+    for entry in entries {
+        match entry {
+            Entry::State(bytes) => {
+                node.replay_state(bytes).unwrap();
+            }
+            Entry::Batch(log, base_offset, facts) => node.replay_batch(*log, *base_offset, facts).unwrap(),
+        }
+    }
+}
+
+/// What a node holds beyond its snapshot and would have to hold after any recovery.
+fn derived(node: &Node) -> (usize, Vec<String>, Vec<Offset>) {
+    let settings = node.logs().map(|log| format!("{:?}", log.settings())).collect();
+    (
+        node.producers_total,
+        settings,
+        node.logs().map(Log::high_watermark).collect(),
+    )
+}
+
+proptest! {
+    #[test]
+    fn every_snapshot_and_the_journal_behind_it_give_the_same_node(actions in prop::collection::vec(any_action(), 1..60)) {
+        let mut run = Run::new();
+        let mut snapshots = vec![(0, run.node.snapshot())];
+        for action in &actions {
+            run.act(action);
+            snapshots.push((run.journal.len(), run.node.snapshot()));
+        }
+        for (behind, snapshot) in &snapshots {
+            let mut node = Node::restore(options(&[]), snapshot).unwrap();
+            prop_assert_eq!(&node.snapshot(), snapshot, "a snapshot restores to itself");
+            replay(&mut node, &run.journal[*behind..]);
+            prop_assert_eq!(node.snapshot(), run.node.snapshot());
+            prop_assert_eq!(derived(&node), derived(&run.node));
+        }
+    }
+
+    #[test]
+    fn applying_is_total_and_deterministic(commands in prop::collection::vec(samples::any_command(), 0..40)) {
+        let (mut a, mut b) = (Run::new().node, Run::new().node);
+        let effects = apply_all(&mut a, &commands);
+        let decoded: Vec<Command> = commands.iter().map(|c| Command::decode(&c.encode()).unwrap()).collect();
+        prop_assert_eq!(effects, apply_all(&mut b, &decoded));
+        prop_assert_eq!(a.snapshot(), b.snapshot());
+    }
+
+    #[test]
+    fn damaged_snapshots_are_errors_and_never_panics(actions in prop::collection::vec(any_action(), 1..20), at in any::<prop::sample::Index>(), value in any::<u8>()) {
+        let mut run = Run::new();
+        actions.iter().for_each(|action| run.act(action));
+        let mut bytes = run.node.snapshot();
+        let at = at.index(bytes.len());
+        prop_assert!(Node::restore(options(&[]), &bytes[..at]).is_err());
+        bytes[at] = value;
+        let _ = Node::restore(options(&[]), &bytes);
+    }
+}
+
+/// A node with one of everything, for the bytes of the format page.
+fn sample() -> Node {
+    let mut node = Node::new(options(&[])).unwrap();
+    for (command, _) in samples::every_kind() {
+        node.apply(&command);
+    }
+    let create = Command::CreateTopic {
+        name: "a".to_owned(),
+        id: crate::ids::TopicId(*b"ABCDEFGHIJKLMNOP"),
+        logs: vec![LogId(302)],
+        configs: Values::new(),
+        created_ms: 1,
+    };
+    node.apply(&create);
+    let facts = BatchFacts {
+        producer_id: 4,
+        producer_epoch: 1,
+        base_sequence: 0,
+        max_timestamp: 9,
+        ..batch(2)
+    };
+    node.replay_batch(LogId(302), 0, &facts).unwrap();
+    node
+}
+
+#[test]
+fn a_snapshot_has_the_bytes_of_the_format_page() {
+    let hex: Vec<String> = sample()
+        .snapshot()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let lines: Vec<String> = hex.chunks(24).map(|line| line.join(" ")).collect();
+    let page = include_str!("../../../../docs/format/state.md");
+    assert!(
+        page.contains(&lines.join("\n")),
+        "docs/format/state.md lacks these bytes:\n{}",
+        lines.join("\n")
+    );
+}
+
+#[test]
+fn a_newer_snapshot_says_so() {
+    let error = Node::restore(options(&[]), &[2]).unwrap_err();
+    assert!(error.to_string().contains("start a newer version"), "{error}");
+}
+
+#[test]
+fn batches_of_logs_that_do_not_exist_are_errors() {
+    let mut node = Node::new(options(&[])).unwrap();
+    let error = node.replay_batch(LogId(7), 0, &batch(1)).unwrap_err();
+    assert_eq!(error, ReplayError::UnknownLog(LogId(7)));
+    assert!(matches!(node.replay_state(&[1, 99]), Err(ReplayError::Codec(_))));
+}
