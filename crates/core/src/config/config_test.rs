@@ -2,6 +2,7 @@
 
 use super::settings::ConsumerGroupSettings;
 use super::*;
+use crate::group::GroupSettings;
 use crate::limits;
 
 const SCOPES: [Scope; 3] = [Scope::Topic, Scope::Broker, Scope::Group];
@@ -187,8 +188,7 @@ fn broker_and_group_settings_have_the_defaults_of_the_limits() {
     assert_eq!(broker.num_partitions, 1);
     assert!(broker.auto_create_topics && broker.delete_topics);
     assert_eq!(broker.producer_expiration_ms, limits::PRODUCER_EXPIRATION_MS);
-    assert_eq!(broker.offsets_retention_ms, limits::OFFSETS_RETENTION_MS);
-    assert_eq!(broker.group_members_max, limits::GROUP_MEMBERS_MAX);
+    assert_eq!(GroupSettings::of_broker(layers), GroupSettings::default());
     let overrides = values(&[("consumer.session.timeout.ms", "9000")]);
     let group = ConsumerGroupSettings::new(&overrides, layers);
     assert_eq!(

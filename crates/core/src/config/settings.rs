@@ -3,6 +3,7 @@
 use super::resolve::{Layers, Source, Values, effective};
 use super::value::words_of;
 use super::{ConfigKey, Scope, lookup};
+use crate::group::GroupSettings;
 use crate::limits;
 
 /// Whose time the records of a topic carry.
@@ -47,31 +48,17 @@ pub struct BrokerSettings {
     pub delete_topics: bool,
     /// After how many idle milliseconds a producer is forgotten.
     pub producer_expiration_ms: u64,
-    /// Longest metadata string of a commit, in bytes.
-    pub commit_metadata_bytes_max: usize,
-    /// How long offsets of a group without members are kept, in milliseconds.
-    pub offsets_retention_ms: u64,
     /// How often retention runs, in milliseconds.
     pub retention_check_ms: u64,
-    /// Shortest session of a classic member, in milliseconds.
-    pub session_timeout_ms_min: u64,
-    /// Longest session of a classic member, in milliseconds.
-    pub session_timeout_ms_max: u64,
-    /// Most members of a classic group.
-    pub group_members_max: usize,
-    /// Most members of a KIP-848 group.
-    pub consumer_group_members_max: usize,
-    /// How long a new group with a client leader waits for members, in milliseconds.
-    pub initial_rebalance_delay_ms: u64,
 }
 
-/// What a KIP-848 group goes by.
+/// What one KIP-848 group goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConsumerGroupSettings {
     /// After how long a silent member is expelled, in milliseconds.
-    pub session_timeout_ms: u64,
+    pub session_timeout_ms: i32,
     /// How often members send a heartbeat, in milliseconds.
-    pub heartbeat_interval_ms: u64,
+    pub heartbeat_interval_ms: i32,
 }
 
 /// Reads one scope's values. A value that does not parse (it was checked when it was set, so an older version did that)
@@ -97,6 +84,11 @@ impl Reader<'_> {
 
     fn number(&self, name: &str) -> i64 {
         self.text(name).trim().parse().unwrap_or(0)
+    }
+
+    /// A number of a key with 32 bits.
+    fn int(&self, name: &str) -> i32 {
+        i32::try_from(self.number(name)).unwrap_or(i32::MAX)
     }
 
     /// A number that no check lets be negative.
@@ -157,15 +149,34 @@ impl BrokerSettings {
             auto_create_topics: read.flag("auto.create.topics.enable"),
             delete_topics: read.flag("delete.topic.enable"),
             producer_expiration_ms: read.count("producer.id.expiration.ms"),
-            commit_metadata_bytes_max: read.count("offset.metadata.max.bytes") as usize,
-            offsets_retention_ms: read.count("offsets.retention.minutes").saturating_mul(60_000),
             retention_check_ms: read.count("log.retention.check.interval.ms"),
-            session_timeout_ms_min: read.count("group.min.session.timeout.ms"),
-            session_timeout_ms_max: read.count("group.max.session.timeout.ms"),
-            group_members_max: (read.count("group.max.size") as usize).min(limits::GROUP_MEMBERS_MAX),
-            consumer_group_members_max: (read.count("group.consumer.max.size") as usize)
+        }
+    }
+}
+
+impl GroupSettings {
+    /// What the coordinator goes by; bounds that no configuration names keep their default.
+    pub fn of_broker(layers: Layers<'_>) -> Self {
+        let read = Reader {
+            scope: Scope::Broker,
+            own: None,
+            layers,
+        };
+        let members_max = read
+            .count("group.max.size")
+            .min(read.count("group.consumer.max.size"));
+        Self {
+            session_timeout_ms_min: read.int("group.min.session.timeout.ms"),
+            session_timeout_ms_max: read.int("group.max.session.timeout.ms"),
+            initial_rebalance_delay_ms: read.int("group.initial.rebalance.delay.ms"),
+            heartbeat_interval_ms: read.int("group.consumer.heartbeat.interval.ms"),
+            consumer_session_timeout_ms: read.int("group.consumer.session.timeout.ms"),
+            size_max: usize::try_from(members_max)
+                .unwrap_or(usize::MAX)
                 .min(limits::GROUP_MEMBERS_MAX),
-            initial_rebalance_delay_ms: read.count("group.initial.rebalance.delay.ms"),
+            offset_retention_ms: read.number("offsets.retention.minutes").saturating_mul(60_000),
+            offset_metadata_bytes_max: read.count("offset.metadata.max.bytes") as usize,
+            ..Self::default()
         }
     }
 }
@@ -179,8 +190,8 @@ impl ConsumerGroupSettings {
             layers,
         };
         Self {
-            session_timeout_ms: read.count("consumer.session.timeout.ms"),
-            heartbeat_interval_ms: read.count("consumer.heartbeat.interval.ms"),
+            session_timeout_ms: read.int("consumer.session.timeout.ms"),
+            heartbeat_interval_ms: read.int("consumer.heartbeat.interval.ms"),
         }
     }
 }

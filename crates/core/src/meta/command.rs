@@ -2,6 +2,7 @@
 
 use crate::codec::{CodecError, Decoder, Encoder};
 use crate::config::{Scope, Values};
+use crate::group::GroupChange;
 use crate::ids::{LogId, Offset, TopicId};
 
 /// The format version that commands are written in.
@@ -80,6 +81,8 @@ pub enum Command {
         /// The first id that has never been handed out.
         upto: i64,
     },
+    /// A change of a group.
+    Group(GroupChange),
     /// The clock that retention goes by.
     SetRetentionClock {
         /// Wall clock in milliseconds.
@@ -130,6 +133,10 @@ impl Command {
             Self::AllocateProducerIds { upto } => {
                 e.u8(6);
                 e.ivar(*upto);
+            }
+            Self::Group(change) => {
+                e.u8(7);
+                change.put(&mut e);
             }
             Self::SetRetentionClock { clock_ms } => {
                 e.u8(8);
@@ -183,6 +190,7 @@ impl Command {
                 offset: d.ivar()?,
             },
             6 => Self::AllocateProducerIds { upto: d.ivar()? },
+            7 => Self::Group(GroupChange::get(d)?),
             8 => Self::SetRetentionClock { clock_ms: d.ivar()? },
             tag => {
                 return Err(CodecError::UnknownTag {

@@ -2,6 +2,8 @@
 
 use super::{Command, Resource};
 use crate::config::Values;
+use crate::cursor::{Cursor, Plain};
+use crate::group::GroupChange;
 use crate::ids::{LogId, TopicId};
 use proptest::prelude::*;
 
@@ -69,6 +71,12 @@ pub(crate) fn every_kind() -> Vec<(Command, &'static str)> {
             "AllocateProducerIds",
         ),
         (
+            Command::Group(GroupChange::Gone {
+                group: "billing".into(),
+            }),
+            "Group",
+        ),
+        (
             Command::SetRetentionClock {
                 clock_ms: 1_700_000_000_002,
             },
@@ -87,6 +95,28 @@ fn any_resource() -> impl Strategy<Value = Resource> {
         Just(Resource::ClusterDefault),
         Just(Resource::Broker),
         ".{0,8}".prop_map(Resource::Group),
+    ]
+}
+
+fn any_group_change() -> impl Strategy<Value = GroupChange> {
+    let partition = || (any::<[u8; 16]>().prop_map(TopicId), any::<i32>());
+    let cursor = (partition(), any::<i64>(), ".{0,8}").prop_map(|((topic, partition), offset, metadata)| {
+        (
+            topic,
+            partition,
+            Cursor::Plain(Plain {
+                offset,
+                metadata,
+                ..Plain::default()
+            }),
+        )
+    });
+    prop_oneof![
+        ("[a-c]", prop::collection::vec(cursor, 0..3))
+            .prop_map(|(group, cursors)| GroupChange::Cursors { group, cursors }),
+        ("[a-c]", prop::collection::vec(partition(), 0..3))
+            .prop_map(|(group, partitions)| GroupChange::CursorsGone { group, partitions }),
+        "[a-c]".prop_map(|group| GroupChange::Gone { group }),
     ]
 }
 
@@ -115,6 +145,7 @@ pub(crate) fn any_command() -> impl Strategy<Value = Command> {
             offset
         }),
         any::<i64>().prop_map(|upto| Command::AllocateProducerIds { upto }),
+        any_group_change().prop_map(Command::Group),
         any::<i64>().prop_map(|clock_ms| Command::SetRetentionClock { clock_ms }),
     ]
 }

@@ -3,6 +3,7 @@
 use super::command::{Command, Resource, get_logs, put_logs};
 use crate::codec::{CodecError, Decoder, Encoder};
 use crate::config::{Layers, TopicSettings, Values};
+use crate::group::{TopicView, Topics};
 use crate::ids::{LogId, TopicId};
 use crate::limits;
 use std::collections::BTreeMap;
@@ -108,6 +109,11 @@ impl State {
         self.group_configs.get(group)
     }
 
+    /// All groups that have something set, in the order of their ids.
+    pub fn all_group_configs(&self) -> &BTreeMap<String, Values> {
+        &self.group_configs
+    }
+
     /// How many groups have something set.
     pub fn configured_groups(&self) -> usize {
         self.group_configs.len()
@@ -154,8 +160,8 @@ impl State {
             Command::SetConfigs { resource, configs } => self.set_configs(resource, configs),
             Command::AllocateProducerIds { upto } => self.next_producer_id = self.next_producer_id.max(*upto),
             Command::SetRetentionClock { clock_ms } => self.retention_clock_ms = Some(*clock_ms),
-            // The start of a log is kept by the log itself.
-            Command::AdvanceLogStart { .. } => {}
+            // The start of a log is kept by the log, groups by their coordinator.
+            Command::AdvanceLogStart { .. } | Command::Group(_) => {}
         }
     }
 
@@ -270,6 +276,28 @@ impl State {
             .into_iter()
             .collect();
         Ok(state)
+    }
+}
+
+impl Topics for State {
+    fn by_name(&self, name: &str) -> Option<TopicView<'_>> {
+        self.topic_by_name(name).map(view)
+    }
+
+    fn by_id(&self, id: TopicId) -> Option<TopicView<'_>> {
+        self.topic_by_id(id).map(view)
+    }
+
+    fn each(&self, visit: &mut dyn FnMut(TopicView<'_>)) {
+        self.topics().map(view).for_each(visit);
+    }
+}
+
+fn view(topic: &Topic) -> TopicView<'_> {
+    TopicView {
+        id: topic.id,
+        name: &topic.name,
+        partitions: topic.partitions(),
     }
 }
 

@@ -151,7 +151,7 @@ fn bad_changes_are_refused_and_change_nothing() {
     ];
     for (resource, change, code) in cases {
         assert_eq!(
-            alter(&mut node, &resource, &[change.clone()]),
+            alter(&mut node, &resource, std::slice::from_ref(&change)),
             Err(code),
             "{change:?}"
         );

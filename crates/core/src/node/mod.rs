@@ -8,6 +8,9 @@
 //! recovery.rs   snapshot, restore, replay
 //! ```
 //!
+//! Groups have a coordinator of their own ([`crate::group`]), which the node owns and lends out together with the topics
+//! it needs to see: [`Node::groups_mut`].
+//!
 //! The server holds one lock around the node. For a decision it does, without letting go of the lock:
 //!
 //! ```text
@@ -28,10 +31,12 @@ mod topics;
 
 pub use configs::{AlterConfig, AlterOp, ConfigEntry};
 pub use records::ProducerId;
-pub use topics::{CreateTopic, TopicRef, duplicates};
+pub use recovery::RestoreError;
+pub use topics::{CreateTopic, TopicRef, check_name, duplicates};
 
 use crate::Refused;
 use crate::config::{BrokerSettings, Layers, Scope, Values, find};
+use crate::group::{self, Coordinator, GroupSettings};
 use crate::ids::{LogId, Lsn, Now, Offset, TopicId};
 use crate::limits;
 use crate::log::{Append, AppendError, BatchFacts, FetchBounds, Log};
@@ -76,6 +81,7 @@ pub struct Node {
     options: Options,
     state: State,
     logs: BTreeMap<LogId, Log>,
+    groups: Coordinator,
     /// Derived from the configuration.
     settings: BrokerSettings,
     /// Producers remembered by all logs.
@@ -90,10 +96,15 @@ pub struct Node {
 impl Node {
     /// A node of an empty data folder. Refuses configurations that are unknown or not valid.
     pub fn new(options: Options) -> Result<Self, Refused> {
-        Self::with_state(options, State::default(), BTreeMap::new())
+        Self::with_state(options, State::default(), BTreeMap::new(), Coordinator::default())
     }
 
-    fn with_state(mut options: Options, state: State, logs: BTreeMap<LogId, Log>) -> Result<Self, Refused> {
+    fn with_state(
+        mut options: Options,
+        state: State,
+        logs: BTreeMap<LogId, Log>,
+        groups: Coordinator,
+    ) -> Result<Self, Refused> {
         for (name, value) in &options.configs {
             find(Scope::Broker, name)?.check(value)?;
         }
@@ -107,13 +118,14 @@ impl Node {
             options,
             state,
             logs,
+            groups,
             settings,
             producers_total,
             producer_ids: 0..0,
             state_lsn: Lsn(0),
             retention_clock: None,
         };
-        node.refresh_logs(|_| true);
+        node.refresh(&Resource::Broker);
         Ok(node)
     }
 
@@ -162,6 +174,22 @@ impl Node {
         self.logs.values()
     }
 
+    /// The groups, to ask about them.
+    pub fn groups(&self) -> &Coordinator {
+        &self.groups
+    }
+
+    /// The groups for a request about them, and the topics that they look at. The changes in the effects have been made:
+    /// each is to be journalled as a [`Command::Group`], in order and under the same lock, and not to be applied.
+    pub fn groups_mut(&mut self) -> (&mut Coordinator, &State) {
+        (&mut self.groups, &self.state)
+    }
+
+    /// Lets groups take notice of topics that were created, deleted or grown; to be called after such commands.
+    pub fn topics_changed(&mut self, now: Now) -> group::Effects {
+        self.groups.topics_changed(now, &self.state)
+    }
+
     /// Makes a change, and says what follows for the store. Total: never fails.
     pub fn apply(&mut self, command: &Command) -> Vec<LogEffect> {
         let effects = match command {
@@ -180,6 +208,7 @@ impl Node {
                 self.add_logs(*id, before, logs);
             }
             Command::SetConfigs { resource, .. } => self.refresh(resource),
+            Command::Group(change) => self.groups.apply(change),
             _ => {}
         }
         effects
@@ -299,6 +328,8 @@ impl Node {
             }
             Resource::ClusterDefault | Resource::Broker => {
                 self.settings = BrokerSettings::new(self.layers());
+                let settings = GroupSettings::of_broker(self.layers());
+                self.groups.set_settings(settings);
                 self.refresh_logs(|_| true);
             }
             Resource::Group(_) => {}

@@ -7,7 +7,8 @@ use super::{LogEffect, Node, Options};
 use crate::Refused;
 use crate::codec::{CodecError, Decoder, Encoder};
 use crate::config::{Layers, TopicSettings, Values};
-use crate::ids::{LogId, Offset};
+use crate::group::{Coordinator, GroupSettings};
+use crate::ids::{LogId, Now, Offset};
 use crate::log::{BatchFacts, Log, ReplayError};
 use crate::meta::{Command, State};
 use std::collections::BTreeMap;
@@ -34,6 +35,7 @@ impl Node {
         e.uvar(VERSION);
         e.section(|e| self.state.put(e));
         e.section(|e| e.list(self.logs.values(), |e, log| log.put(e)));
+        e.bytes(&self.groups.snapshot_encode());
         e.into_bytes()
     }
 
@@ -41,6 +43,9 @@ impl Node {
     pub fn restore(options: Options, snapshot: &[u8]) -> Result<Self, RestoreError> {
         let mut d = Decoder::new(snapshot);
         let version = d.uvar()?;
+        if version == 0 {
+            return Err(d.invalid("the format version of the snapshot is 0").into());
+        }
         if version != VERSION {
             return Err(CodecError::Newer {
                 what: "the snapshot",
@@ -55,8 +60,15 @@ impl Node {
         let mut section = d.section()?;
         let logs = get_logs(&mut section, &state)?;
         section.finish()?;
+        let groups = Coordinator::snapshot_decode(GroupSettings::default(), d.bytes()?)?;
         d.finish()?;
-        Ok(Self::with_state(options, state, logs)?)
+        Ok(Self::with_state(options, state, logs, groups)?)
+    }
+
+    /// To be called after the last replay, before the first request: sessions of group members run from now on, at full
+    /// length, since nobody could send a heartbeat while the broker was down.
+    pub fn recovered(&mut self, now: Now) {
+        self.groups.restart_sessions(now);
     }
 
     /// Takes a state entry of the journal.

@@ -5,7 +5,7 @@ use super::super::{AlterConfig, AlterOp, TopicRef};
 use super::*;
 use crate::ids::Lsn;
 use crate::log::Append;
-use crate::meta::{Resource, samples};
+use crate::meta::{Resource, Topic, samples};
 use proptest::prelude::*;
 
 /// What the store keeps.
@@ -114,10 +114,7 @@ impl Run {
             }
             Action::Delete { name } => self.node.delete_topic(at(5), TopicRef::Name(&topic(name))),
             Action::Grow { name, by } => {
-                let count = self
-                    .node
-                    .topic_by_name(&topic(name))
-                    .map_or(1, |topic| topic.partitions());
+                let count = self.node.topic_by_name(&topic(name)).map_or(1, Topic::partitions);
                 self.node.create_partitions(&topic(name), count + by, None)
             }
             Action::Configure { name, bytes } => {

@@ -315,8 +315,9 @@ impl Node {
     }
 }
 
-/// Kafka's rules for topic names.
-fn check_name(name: &str) -> Result<(), Refused> {
+/// Kafka's rules for topic names: 1 to 249 letters, digits, dots, underscores and hyphens, not only one or two dots.
+/// Otherwise INVALID_TOPIC_EXCEPTION.
+pub fn check_name(name: &str) -> Result<(), Refused> {
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let max = limits::TOPIC_NAME_BYTES_MAX;
     let problem = if name.is_empty() {
