@@ -1,0 +1,218 @@
+//! Segment files opened for reading, and what is read from them.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anabranch_core::ids::LogId;
+use bytes::Bytes;
+
+use crate::disk::{Access, Disk, DiskFile};
+use crate::error::{Damage, ReadError};
+use crate::format::footer::decode_runs;
+use crate::format::frame::{FRAME_HEADER_BYTES, Frame, FrameKind};
+use crate::index::entries::EntryCache;
+use crate::index::{Run, Span};
+use crate::layout::Layout;
+use crate::segment::Segment;
+
+/// Most files that are kept open for reading.
+const HANDLES_MAX: usize = 64;
+/// Most bytes that one read of a file asks for, unless a single run is larger.
+const READ_BYTES_MAX: usize = 1 << 20;
+/// Runs that are no further apart are read together: a gap costs less than another request.
+const GAP_BYTES_MAX: usize = 16 << 10;
+
+/// Reads segment files; caches handles and run entries.
+pub(crate) struct Files {
+    disk: Arc<dyn Disk>,
+    layout: Layout,
+    handles: Mutex<Handles>,
+    entries: Mutex<EntryCache>,
+}
+
+#[derive(Default)]
+struct Handles {
+    open: HashMap<u64, (Arc<dyn DiskFile>, u64)>,
+    tick: u64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Files {
+    pub(crate) fn new(disk: Arc<dyn Disk>, layout: Layout, index_cache_bytes: usize) -> Self {
+        Files {
+            disk,
+            layout,
+            handles: Mutex::new(Handles::default()),
+            entries: Mutex::new(EntryCache::new(index_cache_bytes)),
+        }
+    }
+
+    fn handle(&self, segment: &Segment) -> io::Result<Arc<dyn DiskFile>> {
+        let mut handles = lock(&self.handles);
+        handles.tick += 1;
+        let tick = handles.tick;
+        if let Some((file, used)) = handles.open.get_mut(&segment.epoch) {
+            *used = tick;
+            return Ok(Arc::clone(file));
+        }
+        let file = self.disk.open(&self.layout.segment(segment.seq), Access::Read)?;
+        if handles.open.len() >= HANDLES_MAX
+            && let Some(oldest) = handles
+                .open
+                .iter()
+                .min_by_key(|(_, (_, used))| *used)
+                .map(|(key, _)| *key)
+        {
+            handles.open.remove(&oldest);
+        }
+        handles.open.insert(segment.epoch, (Arc::clone(&file), tick));
+        Ok(file)
+    }
+
+    /// Closes the file of a segment that is no more.
+    pub(crate) fn forget(&self, epoch: u64) {
+        lock(&self.handles).open.remove(&epoch);
+    }
+
+    fn io(&self, segment: &Segment, source: io::Error) -> ReadError {
+        let file = self.layout.segment(segment.seq);
+        if source.kind() == io::ErrorKind::UnexpectedEof {
+            return Damage {
+                file,
+                position: segment.file_bytes,
+                what: "the file is shorter than it was".to_owned(),
+            }
+            .into();
+        }
+        ReadError::Io { file, source }
+    }
+
+    /// For a range whose entries never stay in the cache long enough.
+    pub(super) fn too_many_loads(&self, segment: &Segment) -> ReadError {
+        let source = io::Error::other("the index cache is too small for one log's entries");
+        ReadError::Io {
+            file: self.layout.segment(segment.seq),
+            source,
+        }
+    }
+
+    /// Keeps the entries of a segment that was just sealed: its readers are still close.
+    pub(crate) fn keep_entries(&self, epoch: u64, lists: Vec<(LogId, Arc<[Run]>)>) {
+        let mut cache = lock(&self.entries);
+        for (log, runs) in lists {
+            cache.insert(epoch, log, runs);
+        }
+    }
+
+    /// A span's run entries, if they are in memory.
+    pub(crate) fn cached_entries(&self, span: &Span) -> Option<Arc<[Run]>> {
+        lock(&self.entries).get(span.segment.epoch, span.summary.log)
+    }
+
+    /// A span's run entries.
+    pub(crate) fn entries(&self, span: &Span) -> Result<Arc<[Run]>, ReadError> {
+        if let Some(runs) = self.cached_entries(span) {
+            return Ok(runs);
+        }
+        let (segment, summary) = (&span.segment, &span.summary);
+        let mut bytes = vec![0; summary.entries_bytes()];
+        let position = u64::from(summary.entries_position);
+        self.handle(segment)
+            .and_then(|file| file.read_at(&mut bytes, position))
+            .map_err(|error| self.io(segment, error))?;
+        if crc32c::crc32c_append(segment.seed, &bytes) != summary.entries_crc {
+            let what = format!("the index of log {} fails its checksum", summary.log);
+            return Err(Damage {
+                file: self.layout.segment(segment.seq),
+                position,
+                what,
+            }
+            .into());
+        }
+        let runs: Arc<[Run]> = decode_runs(&bytes).into();
+        lock(&self.entries).insert(segment.epoch, summary.log, Arc::clone(&runs));
+        Ok(runs)
+    }
+
+    /// The bytes of the first of these runs, and of those that can be read along with it.
+    pub(crate) fn payloads(&self, log: LogId, runs: &[(Arc<Segment>, Run)]) -> Result<Vec<Bytes>, ReadError> {
+        let Some((segment, first)) = runs.first() else {
+            return Ok(Vec::new());
+        };
+        let (count, end) = stretch(segment, first, runs);
+        let start = first.position as usize;
+        let mut bytes = vec![0; end - start];
+        self.handle(segment)
+            .and_then(|file| file.read_at(&mut bytes, start as u64))
+            .map_err(|error| self.io(segment, error))?;
+        let bytes = Bytes::from(bytes);
+        runs.iter()
+            .take(count)
+            .map(|(_, run)| self.verified(log, segment, run, &bytes, start))
+            .collect()
+    }
+
+    /// Cuts a run's batches out of what was read from `start` on.
+    fn verified(
+        &self,
+        log: LogId,
+        segment: &Segment,
+        run: &Run,
+        bytes: &Bytes,
+        start: usize,
+    ) -> Result<Bytes, ReadError> {
+        let at = run.position as usize - start;
+        let as_indexed = |frame: &Frame<'_>| {
+            frame.header.kind != FrameKind::State
+                && frame.header.log == log
+                && frame.header.base_offset == run.base_offset
+                && frame.header.last_offset == run.last_offset
+                && frame.payload.len() == run.payload_bytes as usize
+        };
+        let frame = bytes
+            .get(at..)
+            .and_then(|bytes| Frame::decode(bytes, segment.seed))
+            .filter(as_indexed);
+        match frame {
+            Some(frame) => {
+                let from = at + FRAME_HEADER_BYTES;
+                Ok(bytes.slice(from..from + frame.payload.len()))
+            }
+            None => {
+                let what = format!(
+                    "the batches of log {log} from offset {} to {} fail their checksum",
+                    run.base_offset, run.last_offset
+                );
+                let position = u64::from(run.position);
+                Err(Damage {
+                    file: self.layout.segment(segment.seq),
+                    position,
+                    what,
+                }
+                .into())
+            }
+        }
+    }
+}
+
+/// How many runs from the front lie close enough to be read at once, and where the last of them ends.
+fn stretch(segment: &Arc<Segment>, first: &Run, runs: &[(Arc<Segment>, Run)]) -> (usize, usize) {
+    let start = first.position as usize;
+    let mut end = start + first.frame_bytes(segment.kind);
+    let mut count = 1;
+    for (other, run) in runs.iter().skip(1) {
+        let position = run.position as usize;
+        let run_end = position + run.frame_bytes(segment.kind);
+        let near = position >= end && position - end <= GAP_BYTES_MAX && run_end - start <= READ_BYTES_MAX;
+        if other.epoch != segment.epoch || !near {
+            break;
+        }
+        end = run_end;
+        count += 1;
+    }
+    (count, end)
+}
