@@ -1,4 +1,3 @@
-#![expect(dead_code, reason = "the tests that use the rest follow")]
 //! Test help: topics, requests in one line, and a coordinator that checks itself at every step.
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -124,7 +123,7 @@ pub(crate) struct Bench {
     pub(crate) journal: Vec<GroupChange>,
     pub(crate) replies: Vec<Reply>,
     pub(crate) notices: Vec<Notice>,
-    ids: u8,
+    ids: u64,
     tokens: u64,
 }
 
@@ -199,7 +198,9 @@ impl Bench {
 
     pub(crate) fn fresh(&mut self) -> [u8; 16] {
         self.ids += 1;
-        [self.ids; 16]
+        let mut fresh = [0; 16];
+        fresh[8..].copy_from_slice(&self.ids.to_be_bytes());
+        fresh
     }
 
     /// Lets time pass, stopping at each deadline.

@@ -49,7 +49,13 @@ mod timers;
 mod topics;
 
 #[cfg(test)]
+mod codec_test;
+#[cfg(test)]
 mod harness;
+#[cfg(test)]
+mod offsets_test;
+#[cfg(test)]
+mod walk;
 
 pub use api::{
     Answer, Caller, CommitAnswer, CommitPartition, ConsumerHeartbeat, ConsumerHeartbeatAnswer, FetchAnswer,
@@ -61,4 +67,5 @@ pub use change::GroupChange;
 pub use coordinator::{Coordinator, Effects, Notice};
 pub use describe::{ConsumerDescribed, ConsumerMember, Described, DescribedMember, Listed, MemberView};
 pub use settings::GroupSettings;
+pub use state::Kind;
 pub use topics::{TopicView, Topics};

@@ -8,6 +8,8 @@
 mod range;
 mod round_robin;
 mod sticky;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -58,6 +58,11 @@ impl Coordinator {
             });
         }
         self.check_static(group, &id, is_new, request.instance_id.as_deref())?;
+        let owned = owned_by(request, &subscription, step.topics);
+        if !is_new && !owned.is_empty() && self.member(group, &id).is_none() {
+            // It was expelled, has not noticed, and still works on partitions that may be somebody else's by now.
+            return Err(ErrorCode::UnknownMemberId);
+        }
         self.ensure_consumer(step, group);
         self.take_over(step, group, &id, request.instance_id.as_deref());
         let modern = self
@@ -70,7 +75,6 @@ impl Coordinator {
         if self.put_member(step, group, member) {
             self.next_epoch(step, group, modern);
         }
-        let owned = owned_by(request, &subscription, step.topics);
         self.reconcile(step, group, &id, Some(&owned), subscription_changed);
         self.joined(step.now.mono_ms, group, &id);
         let generation_id = self.member(group, &id).map_or(-1, |state| state.current.epoch);

@@ -7,12 +7,16 @@
 //! - `subscription`: from names and regular expressions to topics.
 
 mod classic;
+#[cfg(test)]
+mod classic_test;
 mod group;
 mod heartbeat;
+#[cfg(test)]
+mod heartbeat_test;
+#[cfg(test)]
+mod lifecycle_test;
 mod reconcile;
 mod subscription;
-#[cfg(test)]
-mod tests;
 
 pub(super) use classic::by_name;
 pub(super) use subscription::Regexes;
