@@ -4,7 +4,7 @@ use clap::builder::styling::{AnsiColor, Style, Styles};
 use clap::{Parser, Subcommand};
 
 use crate::output::Format;
-use crate::{cluster, config, group, serve, topic};
+use crate::{cluster, config, consume, group, produce, serve, topic};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,6 +56,10 @@ pub(crate) enum Command {
     Serve(serve::Args),
     /// Create, list, describe, alter and delete topics.
     Topic(topic::Args),
+    /// Send lines, JSON or key:value pairs to a topic.
+    Produce(produce::Args),
+    /// Print records of a topic.
+    Consume(consume::Args),
     /// List, describe, reset and delete consumer groups.
     Group(group::Args),
     /// Show the cluster's id and nodes.

@@ -14,9 +14,12 @@ mod cli;
 mod client;
 mod cluster;
 mod config;
+mod consume;
 mod failure;
 mod group;
 mod output;
+mod produce;
+mod record;
 mod serve;
 mod sourcing;
 mod time;
@@ -46,6 +49,8 @@ fn run(cli: &Cli) -> Outcome {
         Command::Serve(args) => serve::run(args, cli.format),
         Command::Config(args) => config::run(args, cli.format),
         Command::Topic(args) => topic::run(args, cli.format),
+        Command::Produce(args) => produce::run(args, cli.format),
+        Command::Consume(args) => consume::run(args, cli.format),
         Command::Group(args) => group::run(args, cli.format),
         Command::Cluster(args) => cluster::run(args, cli.format),
     }

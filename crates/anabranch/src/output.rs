@@ -109,7 +109,6 @@ pub(crate) fn plural(count: u64, one: &str) -> String {
     }
 }
 
-#[cfg(test)]
 /// A number of bytes with one digit behind the point: `1.5 MiB`.
 pub(crate) fn human_bytes(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];

@@ -7,10 +7,12 @@
 //! ```
 
 mod connection;
+mod message;
 mod native;
 mod watch;
 
 pub(crate) use connection::Connection;
+pub(crate) use message::received;
 pub(crate) use native::{
     Admin, ApiError, ConfigChange, ConfigEntry, GroupDescription, GroupMember, NewTopic, Node, OffsetSpec,
     PartitionDescription, PartitionOffset, TopicDescription, TopicPartition,
