@@ -79,6 +79,10 @@ struct HeaderIn<'a> {
 /// Reads a record from a line of JSON.
 pub(crate) fn from_json(line: &[u8]) -> Result<Record, String> {
     let text = std::str::from_utf8(line).map_err(|_| "not UTF-8".to_owned())?;
+    // Without this an array would do, its elements taken for the fields in order.
+    if !text.trim_start().starts_with('{') {
+        return Err("expected a JSON object".to_owned());
+    }
     let read: RecordIn<'_> = serde_json::from_str(text).map_err(|error| {
         let whole = error.to_string();
         let reason = whole.split(" at line 1").next().unwrap_or_default();
@@ -251,7 +255,7 @@ mod tests {
         for (line, why) in [
             (r#"{"value":"#, "column 9"),
             (r#"{"valeu":"x"}"#, "unknown field `valeu`"),
-            (r#"["x"]"#, "column"),
+            (r#"["x"]"#, "expected a JSON object"),
             (r#"{"value":"x","value_base64":"eA=="}"#, "given twice"),
             (r#"{"value_base64":"x"}"#, "not base 64"),
         ] {
