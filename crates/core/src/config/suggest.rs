@@ -3,35 +3,20 @@
 use super::{Scope, lookup};
 
 /// Settings of Apache Kafka that people carry over and that have no meaning here, each with what to do instead.
+#[rustfmt::skip] // one key a line
 const FOREIGN: &[(&str, &str)] = &[
-    (
-        "controller.listener.names",
-        "there are no controllers to configure: leave it out",
-    ),
-    (
-        "controller.quorum.voters",
-        "there are no controllers to configure: leave it out",
-    ),
-    (
-        "controller.quorum.bootstrap.servers",
-        "there are no controllers to configure: leave it out",
-    ),
-    (
-        "log.message.format.version",
-        "record batches always have format 2: leave it out",
-    ),
-    (
-        "message.downconversion.enable",
-        "record batches are never converted: leave it out",
-    ),
-    (
-        "message.format.version",
-        "record batches always have format 2: leave it out",
-    ),
-    (
-        "message.timestamp.difference.max.ms",
-        "use message.timestamp.before.max.ms and message.timestamp.after.max.ms",
-    ),
+    ("authorizer.class.name", "there are no access control lists yet: leave it out"),
+    ("controlled.shutdown.enable", "a single node has nobody to hand over to: leave it out"),
+    ("controller.listener.names", "there are no controllers to configure: leave it out"),
+    ("controller.quorum.bootstrap.servers", "there are no controllers to configure: leave it out"),
+    ("controller.quorum.voters", "there are no controllers to configure: leave it out"),
+    ("inter.broker.listener.name", "there are no other brokers: leave it out"),
+    ("listener.security.protocol.map", "listeners have no names: leave it out"),
+    ("log.message.format.version", "record batches always have format 2: leave it out"),
+    ("message.downconversion.enable", "record batches are never converted: leave it out"),
+    ("message.format.version", "record batches always have format 2: leave it out"),
+    ("message.timestamp.difference.max.ms", "use message.timestamp.before.max.ms and message.timestamp.after.max.ms"),
+    ("metadata.log.dir", "the broker's state is in the data folder: leave it out"),
     ("process.roles", "one process does everything: leave it out"),
     ("zookeeper.connect", "there is no ZooKeeper: leave it out"),
 ];

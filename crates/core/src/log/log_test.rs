@@ -260,7 +260,7 @@ fn replay_takes_what_was_accepted_and_nothing_out_of_place() {
 
 #[test]
 fn damaged_bounds_are_errors() {
-    for (start, next) in [(5, 4), (-1, 3), (-2, -1)] {
+    for (start, next) in [(5, 4), (-1, 3), (-2, -1), (0, i64::MAX)] {
         let mut e = Encoder::new();
         e.uvar(1);
         e.id(&[0; 16]);

@@ -27,6 +27,9 @@ use anabranch_wire::batch::BatchHeader;
 use producers::{Producers, Sequenced};
 use thiserror::Error;
 
+/// No log gets so long: a larger offset in a file is damage, and arithmetic on offsets cannot overflow.
+const OFFSET_MAX: Offset = 1 << 62;
+
 /// What the core needs to know of a record batch: fields of its header, and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchFacts {
@@ -438,7 +441,7 @@ impl Log {
         let mut log = Self::new(LogId(d.uvar32()?), TopicId(d.id()?), d.ivar32()?, settings);
         log.start = d.ivar()?;
         log.next_offset = d.ivar()?;
-        if log.start < 0 || log.next_offset < log.start {
+        if log.start < 0 || log.next_offset < log.start || log.next_offset > OFFSET_MAX {
             return Err(d.invalid("the bounds of a log contradict each other"));
         }
         log.high_watermark = log.next_offset;

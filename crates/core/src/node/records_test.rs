@@ -23,6 +23,11 @@ fn records_are_deleted_up_to_the_high_watermark_and_no_further() {
         [LogEffect::Start { log, offset: 5 }]
     );
     assert_eq!(
+        node.delete_records(log, 5).unwrap(),
+        (Vec::new(), 5),
+        "nothing to do"
+    );
+    assert_eq!(
         node.delete_records(log, 3).unwrap(),
         (Vec::new(), 5),
         "already gone"
