@@ -25,7 +25,7 @@ pub mod topic;
 mod value;
 
 pub use resolve::{Candidate, Layers, Source, Values, candidates, effective};
-pub use settings::{BrokerSettings, TimestampType, TopicSettings};
+pub use settings::{BrokerSettings, ConsumerGroupSettings, TimestampType, TopicSettings};
 pub use value::Check;
 pub(crate) use value::words_of;
 

@@ -14,6 +14,7 @@ use super::state::{Group, Kind};
 use super::timers::{TimerKey, TimerKind, Timers};
 use super::topics::Topics;
 use crate::codec::CodecError;
+use crate::config::ConsumerGroupSettings;
 use crate::ids::Now;
 
 /// All groups of the broker.
@@ -22,6 +23,8 @@ use crate::ids::Now;
 #[derive(Debug, Default)]
 pub struct Coordinator {
     pub(super) settings: GroupSettings,
+    /// Groups with timings of their own for members of the consumer protocol.
+    pub(super) own_settings: BTreeMap<String, ConsumerGroupSettings>,
     pub(super) groups: Groups,
     pub(super) barriers: BTreeMap<String, Barrier>,
     pub(super) timers: Timers,
@@ -104,6 +107,23 @@ impl Coordinator {
     /// Changes the settings; running deadlines keep their length.
     pub fn set_settings(&mut self, settings: GroupSettings) {
         self.settings = settings;
+    }
+
+    /// Gives one group timings of its own, or takes them back; running deadlines keep their length.
+    pub fn set_own_settings(&mut self, group: &str, settings: Option<ConsumerGroupSettings>) {
+        match settings {
+            Some(settings) => self.own_settings.insert(group.to_owned(), settings),
+            None => self.own_settings.remove(group),
+        };
+    }
+
+    /// Timings of the members of a group that speak the consumer protocol.
+    pub(super) fn timings(&self, group: &str) -> ConsumerGroupSettings {
+        let of_broker = ConsumerGroupSettings {
+            session_timeout_ms: self.settings.consumer_session_timeout_ms,
+            heartbeat_interval_ms: self.settings.heartbeat_interval_ms,
+        };
+        self.own_settings.get(group).copied().unwrap_or(of_broker)
     }
 
     /// The durable state of all groups, in the order of their ids.

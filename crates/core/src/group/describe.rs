@@ -265,7 +265,7 @@ impl Coordinator {
                     .map(std::collections::BTreeMap::len)
                     .sum(),
             ),
-            silent_ms: silent(id, self.session_timeout_ms(&state.member)),
+            silent_ms: silent(id, self.session_timeout_ms(group, &state.member)),
         };
         members.map(view).collect()
     }

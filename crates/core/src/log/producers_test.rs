@@ -397,7 +397,7 @@ fn run(events: &[Event]) -> (Vec<(i32, Offset)>, Client) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn the_rules_are_those_of_the_oracle(batches in prop::collection::vec((any_batch(), prop::bool::weighted(0.1)), 1..80)) {

@@ -35,7 +35,7 @@ pub use recovery::RestoreError;
 pub use topics::{CreateTopic, TopicRef, check_name, duplicates};
 
 use crate::Refused;
-use crate::config::{BrokerSettings, Layers, Scope, Values, find};
+use crate::config::{BrokerSettings, ConsumerGroupSettings, Layers, Scope, Values, find};
 use crate::group::{self, Coordinator, GroupSettings};
 use crate::ids::{LogId, Lsn, Now, Offset, TopicId};
 use crate::limits;
@@ -330,10 +330,18 @@ impl Node {
                 self.settings = BrokerSettings::new(self.layers());
                 let settings = GroupSettings::of_broker(self.layers());
                 self.groups.set_settings(settings);
+                let configured: Vec<String> = self.state.all_group_configs().keys().cloned().collect();
+                configured.iter().for_each(|group| self.refresh_group(group));
                 self.refresh_logs(|_| true);
             }
-            Resource::Group(_) => {}
+            Resource::Group(group) => self.refresh_group(group),
         }
+    }
+
+    fn refresh_group(&mut self, group: &str) {
+        let configs = self.state.group_configs(group);
+        let settings = configs.map(|configs| ConsumerGroupSettings::new(configs, self.layers()));
+        self.groups.set_own_settings(group, settings);
     }
 
     fn refresh_logs(&mut self, concerns: impl Fn(&Topic) -> bool) {
@@ -360,3 +368,7 @@ fn layers<'a>(options: &'a Options, state: &'a State) -> Layers<'a> {
 #[cfg(test)]
 #[path = "node_test.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "groups_test.rs"]
+mod groups_tests;

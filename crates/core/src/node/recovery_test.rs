@@ -3,6 +3,7 @@
 use super::super::tests::{apply_all, at, batch, fresh, options, wish};
 use super::super::{AlterConfig, AlterOp, TopicRef};
 use super::*;
+use crate::group::{self, Caller, CommitPartition, ConsumerHeartbeat, Effects, OffsetCommit};
 use crate::ids::Lsn;
 use crate::log::Append;
 use crate::meta::{Resource, Topic, samples};
@@ -52,6 +53,16 @@ enum Action {
         back: i64,
     },
     InitProducer,
+    Join {
+        group: u8,
+        member: u8,
+        leaves: bool,
+    },
+    Commit {
+        group: u8,
+        name: u8,
+        offset: i64,
+    },
     Retain {
         ms: u64,
     },
@@ -70,6 +81,10 @@ fn any_action() -> impl Strategy<Value = Action> {
             .prop_map(|(name, producer, epoch, count)| Action::Produce { name, producer, epoch, count }),
         1 => (name(), 0..6i64).prop_map(|(name, back)| Action::DeleteRecords { name, back }),
         1 => Just(Action::InitProducer),
+        2 => (0..2u8, 0..3u8, any::<bool>())
+            .prop_map(|(group, member, leaves)| Action::Join { group, member, leaves }),
+        3 => (0..3u8, name(), 0..9i64)
+            .prop_map(|(group, name, offset)| Action::Commit { group, name, offset }),
         1 => (0..10_000_000u64).prop_map(|ms| Action::Retain { ms }),
     ]
 }
@@ -153,10 +168,67 @@ impl Run {
                     .delete_records(log, end - back)
                     .map(|(commands, _)| commands)
             }
+            Action::Join {
+                group,
+                member,
+                leaves,
+            } => return self.join(*group, *member, *leaves),
+            Action::Commit { group, name, offset } => return self.commit(*group, &topic(name), *offset),
             Action::InitProducer => self.node.init_producer_id(None).map(|(_, commands)| commands),
             Action::Retain { ms } => Ok(self.node.retention(at(*ms), &[])),
         };
         self.journal(commands);
+        let effects = self.node.topics_changed(at(1));
+        self.journal_group(effects);
+    }
+
+    /// The changes are made already; making them again does no harm.
+    fn journal_group(&mut self, effects: Effects) {
+        for change in effects.changes {
+            let command = Command::Group(change);
+            if self.journal.len().is_multiple_of(2) {
+                self.node.apply(&command);
+            }
+            self.journal.push(Entry::State(command.encode()));
+        }
+    }
+
+    fn join(&mut self, group: u8, member: u8, leaves: bool) {
+        let request = ConsumerHeartbeat {
+            version: 1,
+            group_id: format!("group-{group}"),
+            member_id: format!("member-{member}"),
+            member_epoch: if leaves { -1 } else { 0 },
+            rebalance_timeout_ms: 60_000,
+            topic_names: Some(vec!["topic-0".to_owned(), "topic-1".to_owned()]),
+            owned: Some(Vec::new()),
+            ..ConsumerHeartbeat::default()
+        };
+        let (groups, topics) = self.node.groups_mut();
+        let (_, effects) =
+            groups.consumer_heartbeat(at(1), topics, fresh(member), &Caller::default(), &request);
+        self.journal_group(effects);
+    }
+
+    /// A commit from outside the group, as tools do it.
+    fn commit(&mut self, group: u8, topic: &str, offset: i64) {
+        let partition = CommitPartition {
+            partition: 0,
+            offset,
+            leader_epoch: -1,
+            metadata: None,
+        };
+        let request = OffsetCommit {
+            version: 8,
+            group_id: format!("group-{group}"),
+            generation_or_epoch: -1,
+            retention_ms: -1,
+            topics: vec![(group::TopicRef::Name(topic.to_owned()), vec![partition])],
+            ..OffsetCommit::default()
+        };
+        let (groups, topics) = self.node.groups_mut();
+        let (_, effects) = groups.commit(at(1), topics, &request);
+        self.journal_group(effects);
     }
 
     fn produce(&mut self, topic: &str, producer_id: i64, producer_epoch: i16, count: i32) {
@@ -204,6 +276,9 @@ fn derived(node: &Node) -> (usize, Vec<String>, Vec<Offset>) {
 }
 
 proptest! {
+    // Every case restores and replays from each of its snapshots.
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
     #[test]
     fn every_snapshot_and_the_journal_behind_it_give_the_same_node(actions in prop::collection::vec(any_action(), 1..60)) {
         let mut run = Run::new();

@@ -317,19 +317,19 @@ impl Coordinator {
         let Some(state) = self.member(group, member_id) else {
             return;
         };
-        let timeout = self.session_timeout_ms(&state.member);
+        let timeout = self.session_timeout_ms(group, &state.member);
         self.timers.set(
             TimerKey::new(group, member_id, TimerKind::Session),
             now_ms.saturating_add(timeout),
         );
     }
 
-    /// Session timeout of a member, milliseconds: a classic one chooses, the others have the broker's.
-    pub(in crate::group) fn session_timeout_ms(&self, member: &Member) -> u64 {
+    /// Session timeout of a member, milliseconds: a classic one chooses, the others have the group's.
+    pub(in crate::group) fn session_timeout_ms(&self, group: &str, member: &Member) -> u64 {
         let timeout = member
             .classic
             .as_ref()
-            .map_or(self.settings.consumer_session_timeout_ms, |classic| {
+            .map_or(self.timings(group).session_timeout_ms, |classic| {
                 classic.session_timeout_ms
             });
         u64::try_from(timeout).unwrap_or(0)

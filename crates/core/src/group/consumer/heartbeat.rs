@@ -272,7 +272,7 @@ impl Coordinator {
         Ok(ConsumerHeartbeatAnswer {
             member_id: id.to_owned(),
             member_epoch: state.current.epoch,
-            heartbeat_interval_ms: self.settings.heartbeat_interval_ms,
+            heartbeat_interval_ms: self.timings(group).heartbeat_interval_ms,
             assignment,
         })
     }
