@@ -2,6 +2,7 @@
 
 use anabranch_wire::ErrorCode;
 
+use crate::config::ConsumerGroupSettings;
 use crate::group::harness::{Bench, alive, modern};
 use crate::group::{ConsumerHeartbeat, GroupSettings};
 use crate::ids::TopicId;
@@ -467,5 +468,40 @@ fn a_group_has_a_size() {
         code(&mut bench, &elsewhere),
         ErrorCode::GroupMaxSizeReached,
         "groups.max"
+    );
+}
+
+#[test]
+fn a_group_may_have_times_of_its_own() {
+    let mut bench = Bench::new(&[("t", 1)]);
+    let times = ConsumerGroupSettings {
+        session_timeout_ms: 7_000,
+        heartbeat_interval_ms: 300,
+    };
+    bench.coordinator.set_own_settings("g", Some(times));
+    let a = bench.consumer(&modern("a", &["t"])).unwrap();
+    assert_eq!(a.heartbeat_interval_ms, 300);
+    let other = ConsumerHeartbeat {
+        group_id: "h".into(),
+        ..modern("a", &["t"])
+    };
+    assert_eq!(bench.consumer(&other).unwrap().heartbeat_interval_ms, 1_000);
+    bench.pass(6_999);
+    assert_eq!(
+        code(&mut bench, &alive("a", a.member_epoch, None)),
+        ErrorCode::None
+    );
+    bench.pass(7_000);
+    assert_eq!(
+        code(&mut bench, &alive("a", a.member_epoch, None)),
+        ErrorCode::UnknownMemberId
+    );
+    bench.coordinator.set_own_settings("g", None);
+    assert_eq!(
+        bench
+            .consumer(&modern("a", &["t"]))
+            .unwrap()
+            .heartbeat_interval_ms,
+        1_000
     );
 }
