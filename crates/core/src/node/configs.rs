@@ -3,7 +3,8 @@
 use super::Node;
 use crate::Refused;
 use crate::config::{
-    Candidate, ConfigKey, ConfigType, Scope, Source, Update, Values, candidates, effective, find, lookup,
+    Candidate, ConfigKey, ConfigType, Layers, Scope, Source, Update, Values, candidates, effective, find,
+    lookup,
 };
 use crate::limits;
 use crate::meta::Command;
@@ -172,9 +173,6 @@ impl Node {
 
     fn entry(&self, resource: &Resource, key: &'static ConfigKey) -> ConfigEntry {
         let mut synonyms = self.candidates(resource, key);
-        if *resource == Resource::ClusterDefault {
-            synonyms.retain(|candidate| candidate.source != Source::Broker);
-        }
         if key.is_sensitive() {
             synonyms.clear();
         }
@@ -201,7 +199,14 @@ impl Node {
             Resource::Group(id) => Some((self.state.group_configs(id).unwrap_or(&none), Source::Group)),
             Resource::ClusterDefault | Resource::Broker => None,
         };
-        candidates(key, own, self.layers())
+        // What is set on this broker is nothing to all brokers.
+        let layers = self.layers();
+        let broker = if *resource == Resource::ClusterDefault {
+            &none
+        } else {
+            layers.broker
+        };
+        candidates(key, own, Layers { broker, ..layers })
     }
 
     fn value_of(&self, resource: &Resource, key: &'static ConfigKey) -> String {
@@ -226,7 +231,10 @@ impl Node {
         if let Resource::Group(id) = resource {
             self.check_group(id, &configs)?;
         }
-        if self.overrides(resource)?.is_some_and(|before| *before == configs) {
+        if self
+            .overrides(resource)?
+            .map_or(configs.is_empty(), |before| *before == configs)
+        {
             return Ok(Vec::new());
         }
         Ok(vec![Command::SetConfigs {

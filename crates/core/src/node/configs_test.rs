@@ -295,6 +295,25 @@ fn the_broker_shows_its_identity_and_the_cluster_only_what_is_set() {
 }
 
 #[test]
+fn lists_of_all_brokers_are_edited_without_what_is_set_on_this_one() {
+    let mut node = node(&[]);
+    let key = "log.cleanup.policy";
+    alter(
+        &mut node,
+        &Resource::Broker,
+        &[change(key, AlterOp::Set, "compact")],
+    )
+    .unwrap();
+    let seen = alter(
+        &mut node,
+        &Resource::ClusterDefault,
+        &[change(key, AlterOp::Append, "delete")],
+    )
+    .unwrap();
+    assert_eq!(seen.get(key).map(String::as_str), Some("delete"));
+}
+
+#[test]
 fn groups_are_held_to_the_bounds_of_the_broker() {
     let mut node = node(&[("group.consumer.min.session.timeout.ms", "6000")]);
     let group = Resource::Group("billing".to_owned());
@@ -320,5 +339,10 @@ fn groups_are_held_to_the_bounds_of_the_broker() {
         value: None,
     };
     assert!(alter(&mut node, &group, &[delete]).unwrap().is_empty());
+    assert_eq!(
+        node.incremental_alter_configs(&group, &[]),
+        Ok(Vec::new()),
+        "nothing to change"
+    );
     assert_eq!(node.state().configured_groups(), 0);
 }
