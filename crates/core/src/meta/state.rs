@@ -114,6 +114,11 @@ impl State {
         &self.group_configs
     }
 
+    /// The groups that have something set, in the order of their ids.
+    pub fn groups_with_configs(&self) -> impl Iterator<Item = &str> {
+        self.group_configs.keys().map(String::as_str)
+    }
+
     /// How many groups have something set.
     pub fn configured_groups(&self) -> usize {
         self.group_configs.len()
