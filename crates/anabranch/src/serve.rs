@@ -66,10 +66,14 @@ async fn serve(settings: &Settings, format: Format) -> Outcome {
         Format::Text => output::print(&started.text(settings))?,
         Format::Json => output::print(&format!("{}\n", started.json()))?,
     }
-    let signal = signals.next().await;
+    let signal = tokio::select! {
+        signal = signals.next() => signal,
+        failure = running.failed() => return Err(Failure::failed(failure.to_string())),
+    };
     tracing::info!("{} received: shutting down; once more ends at once", signal.name);
     tokio::select! {
-        () = running.shutdown() => {
+        ended = running.shutdown() => {
+            ended.map_err(|failure| Failure::failed(failure.to_string()))?;
             tracing::info!("shut down in good order");
             Ok(())
         }

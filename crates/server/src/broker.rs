@@ -1,24 +1,363 @@
 //! The broker: the state machine, the store, and what connects them.
+//!
+//! ```text
+//!                 with / update / group: one short lock
+//! api/* ------------------------------------------------+--> Core { node, groups, parked fetches and joins }
+//!                                                       |       | decisions become entries, in the same lock,
+//!                                                       v       v so that journal order = order of application
+//!                                                      Store (commit queue) --> commit thread
+//!                                                                                   |
+//!      connections <-- Durable::advance <-- high watermarks, parked fetches <-- committed()
+//! ```
+//!
+//! Nothing blocks under the lock; what the store does about deleted records waits in `log_effects` until the
+//! deletion itself is durable.
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use anabranch_core::group::{Coordinator, Effects, Token, Topics};
+use anabranch_core::ids::{LogId, Lsn, Now, Offset};
+use anabranch_core::meta::Command;
+use anabranch_core::node::{LogEffect, Node};
+use anabranch_store::Store;
 use anabranch_wire::ErrorCode;
+use tokio::sync::{Notify, mpsc, watch};
 
+use crate::budget::Budget;
+use crate::clock::Clock;
 use crate::connection::Shared;
+use crate::fetch_wait::FetchWaits;
+use crate::group_replies::{GroupReplies, Waiting};
 
 /// What all handlers share.
 pub(crate) struct Broker {
+    core: Mutex<Core>,
+    pub(crate) store: Store,
     pub(crate) shared: Arc<Shared>,
+    /// Memory for fetch answers.
+    pub(crate) responses: Budget,
+    pub(crate) clock: Clock,
     pub(crate) cluster_id: String,
     pub(crate) node_id: i32,
+    pub(crate) data_dir: PathBuf,
+    /// A deadline of the coordinator has moved nearer.
+    pub(crate) deadline_moved: Notify,
+    /// What the store is to do about logs, once the entry is durable.
+    pub(crate) log_effects: mpsc::UnboundedSender<(Lsn, Vec<LogEffect>)>,
+    short_of_space: AtomicBool,
+    /// Why the broker must end, once it must.
+    fatal: watch::Sender<Option<String>>,
+}
+
+/// What the lock guards.
+pub(crate) struct Core {
+    pub(crate) node: Node,
+    pub(crate) waits: FetchWaits,
+    replies: GroupReplies,
+    /// The deadline that the timer task sleeps until, monotonic milliseconds.
+    pub(crate) armed: Option<u64>,
+}
+
+/// What a broker is made of.
+pub(crate) struct Parts {
+    pub(crate) node: Node,
+    pub(crate) store: Store,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) clock: Clock,
+    pub(crate) cluster_id: String,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) log_effects: mpsc::UnboundedSender<(Lsn, Vec<LogEffect>)>,
 }
 
 impl Broker {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts {
+            node,
+            store,
+            shared,
+            clock,
+            cluster_id,
+            data_dir,
+            log_effects,
+        } = parts;
+        let responses = Budget::new(shared.limits.response_budget_bytes);
+        let node_id = node.node_id();
+        let (waits, replies) = (FetchWaits::default(), GroupReplies::default());
+        Self {
+            core: Mutex::new(Core {
+                node,
+                waits,
+                replies,
+                armed: None,
+            }),
+            store,
+            shared,
+            responses,
+            clock,
+            cluster_id,
+            node_id,
+            data_dir,
+            deadline_moved: Notify::new(),
+            log_effects,
+            short_of_space: AtomicBool::new(false),
+            fatal: watch::Sender::new(None),
+        }
+    }
+
     /// Counts an error and gives its number.
     pub(crate) fn code(&self, code: ErrorCode) -> i16 {
         if code != ErrorCode::None {
             self.shared.metrics.error(code);
         }
         code.code()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(|poisoned| {
+            // A handler panicked in the middle of a change: the state in memory may not be what the journal says.
+            self.fail("a request was interrupted by a fault in the broker itself".to_owned());
+            poisoned.into_inner()
+        })
+    }
+
+    /// Looks, or changes what is volatile.
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Core) -> T) -> T {
+        work(&mut self.lock())
+    }
+
+    /// Looks at the state and perhaps changes it. Returns with the entry that the answer must wait for.
+    pub(crate) fn update<T>(&self, work: impl FnOnce(&mut Update<'_>) -> T) -> (T, Lsn) {
+        let now = self.clock.now();
+        let mut core = self.lock();
+        let mut update = Update {
+            core: &mut core,
+            broker: self,
+            now,
+            effects: Vec::new(),
+            topics: false,
+        };
+        let result = work(&mut update);
+        update.finish();
+        (result, core.node.state_lsn())
+    }
+
+    /// Hands a request to the coordinator. Returns with the entry that the answer must wait for.
+    pub(crate) fn group<T>(
+        &self,
+        work: impl FnOnce(&mut Coordinator, &dyn Topics, Now) -> (T, Effects),
+    ) -> (T, Lsn) {
+        let now = self.clock.now();
+        let mut core = self.lock();
+        let (groups, topics) = core.node.groups_mut();
+        let (result, effects) = work(groups, topics, now);
+        let after = self.settle(&mut core, effects);
+        (result, after)
+    }
+
+    /// The same for a request whose answer comes under a token, perhaps later.
+    pub(crate) fn group_reply(
+        &self,
+        work: impl FnOnce(&mut Coordinator, &dyn Topics, Now, Token) -> Effects,
+    ) -> Waiting {
+        let now = self.clock.now();
+        let mut core = self.lock();
+        let (token, waiting) = core.replies.wait();
+        let (groups, topics) = core.node.groups_mut();
+        let effects = work(groups, topics, now, token);
+        self.settle(&mut core, effects);
+        waiting
+    }
+
+    /// Nobody waits for the answer to `token` any more.
+    pub(crate) fn group_reply_unwanted(&self, token: Token) {
+        let now = self.clock.now();
+        let mut core = self.lock();
+        if core.replies.forget(token) {
+            let (groups, topics) = core.node.groups_mut();
+            let effects = groups.disconnected(now, topics, token);
+            self.settle(&mut core, effects);
+        }
+    }
+
+    /// Looks at the groups. Returns with the entry that the answer must wait for.
+    pub(crate) fn group_read<T>(&self, work: impl FnOnce(&Coordinator, &dyn Topics) -> T) -> (T, Lsn) {
+        let core = self.lock();
+        (work(core.node.groups(), core.node.state()), core.node.state_lsn())
+    }
+
+    /// Journals what the coordinator did, and hands out the answers that came of it.
+    fn settle(&self, core: &mut Core, effects: Effects) -> Lsn {
+        let Effects {
+            changes,
+            replies,
+            notices,
+        } = effects;
+        for change in changes {
+            let lsn = self.store.append_state(Command::Group(change).encode());
+            core.node.set_state_lsn(lsn);
+        }
+        let after = core.node.state_lsn();
+        core.replies.deliver(replies, after);
+        for notice in notices {
+            tracing::info!(group = notice.group, "{}", notice.text);
+        }
+        let next = core.node.groups().next_deadline();
+        if next.is_some_and(|next| core.armed.is_none_or(|armed| next < armed)) {
+            core.armed = next;
+            self.deadline_moved.notify_one();
+        }
+        after
+    }
+
+    /// Lets the coordinator act on what is due, and says when it wants to be called again.
+    pub(crate) fn on_time(&self) -> Option<u64> {
+        let now = self.clock.now();
+        let mut core = self.lock();
+        // The caller will sleep until whatever comes out of this, so nobody needs to wake it meanwhile.
+        core.armed = Some(0);
+        let (groups, topics) = core.node.groups_mut();
+        let effects = groups.on_time(now, topics);
+        self.settle(&mut core, effects);
+        core.armed = core.node.groups().next_deadline();
+        core.armed
+    }
+
+    /// A group of entries is durable.
+    pub(crate) fn committed(&self, upto: Lsn, tails: &[(LogId, Offset)]) {
+        if !tails.is_empty() {
+            let mut core = self.lock();
+            core.node.committed(tails);
+            tails.iter().for_each(|(log, _)| core.waits.wake(*log));
+        }
+        self.shared.metrics.commit_groups.inc();
+        self.shared.durable.advance(upto);
+    }
+
+    /// The broker cannot go on: nothing more is acknowledged, and the process is to end.
+    pub(crate) fn fail(&self, why: String) {
+        self.shared.durable.fail();
+        self.fatal.send_if_modified(|known| {
+            let is_first = known.is_none();
+            if is_first {
+                tracing::error!(why, "the broker cannot go on and acknowledges nothing any more");
+                *known = Some(why);
+            }
+            is_first
+        });
+    }
+
+    /// Why the broker must end; waits until it must.
+    pub(crate) async fn failed(&self) -> String {
+        let mut fatal = self.fatal.subscribe();
+        match fatal.wait_for(Option::is_some).await {
+            Ok(why) => why.clone().unwrap_or_default(),
+            // Unreachable while `self` lives.
+            Err(_) => String::new(),
+        }
+    }
+
+    /// Why the broker must end, if it must.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.fatal.borrow().clone()
+    }
+
+    /// Answers all that is parked, since the server ends.
+    pub(crate) fn release_parked(&self) {
+        self.with(|core| {
+            core.waits.wake_all();
+            core.replies.abandon();
+        });
+    }
+
+    /// Size of the file system that holds the data, and what of it is free for us, bytes; `None` if that cannot be told.
+    pub(crate) fn disk_space(&self) -> Option<(i64, i64)> {
+        let found = rustix::fs::statvfs(&self.data_dir).ok()?;
+        let bytes = |blocks: u64| i64::try_from(blocks.saturating_mul(found.f_frsize)).unwrap_or(i64::MAX);
+        Some((bytes(found.f_blocks), bytes(found.f_bavail)))
+    }
+
+    /// Whether produces are refused for want of disk space.
+    pub(crate) fn is_short_of_space(&self) -> bool {
+        self.short_of_space.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether the disk is almost full.
+    pub(crate) fn set_short_of_space(&self, short: bool) {
+        let before = self.short_of_space.swap(short, Ordering::Relaxed);
+        match (before, short) {
+            (false, true) => tracing::error!(
+                folder = %self.data_dir.display(),
+                "the disk is almost full: produces are refused until there is space again; shorten retention or add space"
+            ),
+            (true, false) => tracing::info!("there is disk space again: produces are accepted"),
+            _ => {}
+        }
+    }
+}
+
+/// One change of the state under way, under the lock.
+pub(crate) struct Update<'a> {
+    core: &'a mut Core,
+    broker: &'a Broker,
+    pub(crate) now: Now,
+    effects: Vec<LogEffect>,
+    /// Whether topics have come, gone or grown.
+    topics: bool,
+}
+
+impl Update<'_> {
+    /// The state as it is by now.
+    pub(crate) fn node(&self) -> &Node {
+        &self.core.node
+    }
+
+    /// The state, for decisions that note something volatile.
+    pub(crate) fn node_mut(&mut self) -> &mut Node {
+        &mut self.core.node
+    }
+
+    /// Applies and journals what was decided.
+    pub(crate) fn run(&mut self, commands: Vec<Command>) {
+        for command in commands {
+            self.topics |= matches!(
+                command,
+                Command::CreateTopic { .. } | Command::DeleteTopic { .. } | Command::CreatePartitions { .. }
+            );
+            self.effects.extend(self.core.node.apply(&command));
+            let lsn = self.broker.store.append_state(command.encode());
+            self.core.node.set_state_lsn(lsn);
+        }
+    }
+
+    /// A topic came into being because somebody asked for it.
+    pub(crate) fn auto_created(&self, name: &str) {
+        self.broker.shared.metrics.topics_auto_created.inc();
+        tracing::info!(topic = name, "topic created on demand");
+    }
+
+    /// Sees to what follows from the change.
+    fn finish(self) {
+        let Self {
+            core,
+            broker,
+            now,
+            effects,
+            topics,
+        } = self;
+        if topics {
+            let effects = core.node.topics_changed(now);
+            broker.settle(core, effects);
+        }
+        if effects.is_empty() {
+            return;
+        }
+        for effect in &effects {
+            let (LogEffect::Start { log, .. } | LogEffect::Drop { log }) = effect;
+            core.waits.wake(*log);
+        }
+        // The receiver is gone only when the server has ended; then the next start does it.
+        let _ = broker.log_effects.send((core.node.state_lsn(), effects));
     }
 }

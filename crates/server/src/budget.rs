@@ -25,7 +25,16 @@ const SMALL_SHARE: usize = 8;
 /// Bytes that are held for a client; given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    _bytes: OwnedSemaphorePermit,
+    bytes: OwnedSemaphorePermit,
+}
+
+impl Permit {
+    /// Gives back what goes beyond `bytes`; all of it for none.
+    pub(crate) fn shrink_to(mut self, bytes: usize) -> Option<Self> {
+        let excess = self.bytes.num_permits().saturating_sub(bytes);
+        drop(self.bytes.split(excess));
+        (bytes > 0).then_some(self)
+    }
 }
 
 /// A wait for bytes that were not there.
@@ -55,7 +64,7 @@ impl Budget {
         Arc::clone(&self.pool)
             .try_acquire_many_owned(permits)
             .ok()
-            .map(|bytes| Permit { _bytes: bytes })
+            .map(|bytes| Permit { bytes })
     }
 
     /// Waits for `bytes`; first come, first served.
@@ -63,11 +72,12 @@ impl Budget {
         let permits = self.permits(bytes);
         let bytes = Arc::clone(&self.pool).acquire_many_owned(permits).await;
         Permit {
-            _bytes: bytes.expect("the pool is never closed"),
+            bytes: bytes.expect("the pool is never closed"),
         }
     }
 
     /// Bytes that are not taken.
+    #[cfg(test)]
     pub(crate) fn available(&self) -> usize {
         self.pool.available_permits()
     }
@@ -106,6 +116,7 @@ impl RequestBudget {
     }
 
     /// Bytes that are not taken.
+    #[cfg(test)]
     pub(crate) fn available(&self) -> usize {
         self.small.available() + self.large.available()
     }

@@ -30,7 +30,7 @@ use crate::shutdown::Phase;
 pub(crate) struct Call<'a> {
     pub(crate) broker: &'a Arc<Broker>,
     pub(crate) peer: &'a mut Peer,
-    pub(crate) header: RequestHeader,
+    pub(crate) header: &'a RequestHeader,
 }
 
 /// Where an answer goes.
@@ -138,7 +138,7 @@ impl Service for Dispatch {
             }
             Err(error) => return Err(refused(peer, &error)),
         };
-        let header = incoming.header.clone();
+        let header = &incoming.header;
         self.broker.shared.metrics.request(header.api_key.number());
         tracing::trace!(peer = %peer.addr, api = ?header.api_key, version = header.api_version, "request");
         route(
@@ -147,7 +147,7 @@ impl Service for Dispatch {
                 peer,
                 header,
             },
-            incoming,
+            &incoming,
         )
     }
 }
@@ -162,7 +162,7 @@ fn refused(peer: &Peer, error: &FrameError) -> Close {
 
 fn run<R: Request>(
     call: Call<'_>,
-    incoming: Incoming,
+    incoming: &Incoming,
     handle: fn(Call<'_>, R) -> Result<Pending, Close>,
 ) -> Result<Pending, Close> {
     match incoming.decode::<R>() {
@@ -172,7 +172,7 @@ fn run<R: Request>(
                 api_version,
                 client_id,
                 ..
-            } = &call.header;
+            } = call.header;
             let client = client_id.as_deref().unwrap_or("unnamed");
             let name = R::NAME;
             Err(Close::Hostile(format!(
@@ -182,13 +182,48 @@ fn run<R: Request>(
     }
 }
 
-fn route(call: Call<'_>, incoming: Incoming) -> Result<Pending, Close> {
+fn route(call: Call<'_>, incoming: &Incoming) -> Result<Pending, Close> {
     use ApiKey as Key;
-    use api::{absent, api_versions, cluster};
+    use api::{
+        absent, api_versions, cluster, configs, consumer_groups, fetch, groups, list_offsets, log_dirs,
+        metadata, offsets, partitions, produce, producers, topics,
+    };
     match call.header.api_key {
+        Key::Produce => run(call, incoming, produce::handle),
+        Key::Fetch => run(call, incoming, fetch::handle),
+        Key::ListOffsets => run(call, incoming, list_offsets::handle),
+        Key::Metadata => run(call, incoming, metadata::handle),
+        Key::OffsetCommit => run(call, incoming, offsets::commit),
+        Key::OffsetFetch => run(call, incoming, offsets::fetch),
+        Key::OffsetDelete => run(call, incoming, offsets::delete),
         Key::FindCoordinator => run(call, incoming, cluster::find_coordinator),
+        Key::JoinGroup => run(call, incoming, groups::join),
+        Key::Heartbeat => run(call, incoming, groups::heartbeat),
+        Key::LeaveGroup => run(call, incoming, groups::leave),
+        Key::SyncGroup => run(call, incoming, groups::sync),
+        Key::DescribeGroups => run(call, incoming, groups::describe),
+        Key::ListGroups => run(call, incoming, groups::list),
+        Key::DeleteGroups => run(call, incoming, groups::delete),
+        Key::ConsumerGroupHeartbeat => run(call, incoming, consumer_groups::heartbeat),
+        Key::ConsumerGroupDescribe => run(call, incoming, consumer_groups::describe),
         Key::ApiVersions => run(call, incoming, api_versions::handle),
+        Key::CreateTopics => run(call, incoming, topics::create),
+        Key::DeleteTopics => run(call, incoming, topics::delete),
+        Key::CreatePartitions => run(call, incoming, topics::create_partitions),
+        Key::DeleteRecords => run(call, incoming, topics::delete_records),
+        Key::InitProducerId => run(call, incoming, producers::init),
+        Key::DescribeProducers => run(call, incoming, producers::describe),
+        Key::OffsetForLeaderEpoch => run(call, incoming, list_offsets::for_leader_epoch),
+        Key::DescribeConfigs => run(call, incoming, configs::describe),
+        Key::AlterConfigs => run(call, incoming, configs::alter),
+        Key::IncrementalAlterConfigs => run(call, incoming, configs::incremental_alter),
+        Key::ListConfigResources => run(call, incoming, configs::list_resources),
+        Key::DescribeLogDirs => run(call, incoming, log_dirs::handle),
         Key::DescribeCluster => run(call, incoming, cluster::describe),
+        Key::DescribeTopicPartitions => run(call, incoming, partitions::describe),
+        Key::AlterPartitionReassignments => run(call, incoming, partitions::alter_reassignments),
+        Key::ListPartitionReassignments => run(call, incoming, partitions::list_reassignments),
+        Key::ElectLeaders => run(call, incoming, partitions::elect_leaders),
         Key::DescribeAcls => run(call, incoming, absent::describe_acls),
         Key::CreateAcls => run(call, incoming, absent::create_acls),
         Key::DeleteAcls => run(call, incoming, absent::delete_acls),
@@ -197,6 +232,14 @@ fn route(call: Call<'_>, incoming: Incoming) -> Result<Pending, Close> {
         Key::DescribeUserScramCredentials => run(call, incoming, absent::describe_user_scram_credentials),
         Key::ListTransactions => run(call, incoming, absent::list_transactions),
         Key::DescribeTransactions => run(call, incoming, absent::describe_transactions),
-        key => Err(Close::Hostile(format!("{key:?} is not served"))),
+        // Without served versions, so that the header of such a request is refused already.
+        key @ (Key::SaslHandshake
+        | Key::SaslAuthenticate
+        | Key::AddPartitionsToTxn
+        | Key::AddOffsetsToTxn
+        | Key::EndTxn
+        | Key::TxnOffsetCommit
+        | Key::GetTelemetrySubscriptions
+        | Key::PushTelemetry) => Err(Close::Hostile(format!("{key:?} is not served"))),
     }
 }

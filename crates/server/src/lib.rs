@@ -6,7 +6,12 @@
 //!                             +---- durable: the answer leaves once its LSN is on disk <---+
 //! ```
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "all handlers have one signature, and most consume their request"
+)]
 mod api;
+mod background;
 mod broker;
 mod budget;
 mod clock;
@@ -15,13 +20,16 @@ mod connection;
 mod dispatch;
 mod durable;
 mod fetch_wait;
+mod fetching;
+mod group_replies;
 mod http;
 mod listener;
 mod log_limit;
 pub mod metrics;
+mod recovery;
 mod server;
 pub mod settings;
 mod shutdown;
 
 pub use config::{Advertised, Config, DEFAULT_HTTP, DEFAULT_LISTEN, Durability, Limits, Listener, Storage};
-pub use server::{Running, Server, StartError};
+pub use server::{Failure, Running, Server, StartError};

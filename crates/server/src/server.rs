@@ -7,20 +7,28 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use anabranch_core::ids::Lsn;
+use anabranch_core::node::Options as NodeOptions;
+use anabranch_store::{Event, OpenError, RealDisk, Store};
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
-use crate::broker::Broker;
+use crate::background;
+use crate::broker::{Broker, Parts};
 use crate::budget::{Budget, RequestBudget};
-use crate::config::Config;
+use crate::clock::{Clock, wall_ms};
+use crate::config::{Config, Durability};
 use crate::connection::Shared;
 use crate::dispatch::Dispatch;
 use crate::durable::Durable;
 use crate::http;
 use crate::listener::{self, Bound, Door};
 use crate::metrics::Metrics;
+use crate::recovery::Recovery;
 use crate::shutdown::{Phase, Shutdown};
 
 /// How many connections may have a large receive buffer at a time.
@@ -40,9 +48,25 @@ pub enum StartError {
         /// From the system.
         error: io::Error,
     },
+    /// A broker setting is unknown, or its value is not possible.
+    #[error("{0}")]
+    Setting(#[from] anabranch_core::Refused),
+    /// The data folder could not be opened.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+    /// The thread that opened the data folder was lost.
+    #[error("the data folder could not be opened: {0}")]
+    Interrupted(#[from] tokio::task::JoinError),
     /// No address to listen on.
     #[error("no listener is configured: give at least one address as HOST:PORT")]
     NoListener,
+}
+
+/// Why a server that ran has come to an end that it should not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}; what was acknowledged is safe, start the broker again to recover")]
+pub struct Failure {
+    why: String,
 }
 
 /// A server that is to be started.
@@ -77,9 +101,11 @@ impl Server {
             let address = bound.address().map_err(failed)?;
             sockets.push((bound, address));
         }
-        let shared = Arc::new(shared(&config));
-        let mut tasks = Vec::new();
+        let clock = Clock::new();
+        let (store, recovery) = open(&config, clock.now()).await?;
+        let shared = Arc::new(shared(&config, store.committed()));
         let mut http_address = None;
+        let mut tasks = Vec::new();
         if let Some(bind) = &config.http {
             let failed = |error| StartError::Listen {
                 address: bind.clone(),
@@ -89,11 +115,20 @@ impl Server {
             http_address = Some(address);
             tasks.push(task);
         }
-        let broker = Arc::new(Broker {
+        let (log_effects, effects) = mpsc::unbounded_channel();
+        let broker = Arc::new(Broker::new(Parts {
+            cluster_id: store.cluster_id(),
+            node: recovery.node,
+            store,
             shared: Arc::clone(&shared),
-            cluster_id: "anabranch".to_owned(),
-            node_id: config.node_id,
-        });
+            clock,
+            data_dir: config.data_dir.clone(),
+            log_effects,
+        }));
+        let upkeep = Arc::new(Notify::new());
+        listen_to_store(&broker, &upkeep);
+        tell_store(&broker);
+        tasks.extend(background::spawn(&broker, effects, upkeep));
         let door = Arc::new(Door::new(shared));
         let dispatch = Arc::new(Dispatch::new(Arc::clone(&broker)));
         let mut addresses = Vec::new();
@@ -111,12 +146,90 @@ impl Server {
     }
 }
 
-fn shared(config: &Config) -> Shared {
+/// Opens the data folder, on a thread that may wait for the disk, and brings the state back.
+async fn open(config: &Config, started: anabranch_core::ids::Now) -> Result<(Store, Recovery), StartError> {
+    let mut configs = config.broker.clone();
+    configs
+        .entry("log.retention.check.interval.ms".to_owned())
+        .or_insert_with(|| config.storage.retention_interval.as_millis().to_string());
+    let mut recovery = Recovery::new(NodeOptions {
+        node_id: config.node_id,
+        configs,
+        started,
+        ..NodeOptions::default()
+    })?;
+    let options = store_options(config);
+    let folder = config.data_dir.clone();
+    let opened = tokio::task::spawn_blocking(move || {
+        let store = Store::open(&folder, Arc::new(RealDisk), options, &mut recovery)?;
+        recovery.node.recovered(started);
+        Ok::<_, OpenError>((store, recovery))
+    });
+    let (store, recovery) = opened.await??;
+    tracing::debug!(recovered = ?store.recovered(), "data folder opened");
+    Ok((store, recovery))
+}
+
+fn store_options(config: &Config) -> anabranch_store::Options {
+    let storage = &config.storage;
+    anabranch_store::Options {
+        segment_bytes: storage.segment_bytes,
+        cache_bytes: storage.cache_bytes,
+        durability: match config.durability {
+            Durability::Durable => anabranch_store::Durability::Durable,
+            Durability::Relaxed => anabranch_store::Durability::Relaxed,
+        },
+        direct_io: storage.direct_io,
+        free_bytes_min: Some(storage.free_bytes_min),
+        now_ms: wall_ms(),
+        ..anabranch_store::Options::default()
+    }
+}
+
+/// Has the store tell the broker what is durable, and what went wrong.
+fn listen_to_store(broker: &Arc<Broker>, upkeep: &Arc<Notify>) {
+    // Weak, since the broker owns the store.
+    let weak: Weak<Broker> = Arc::downgrade(broker);
+    broker.store.on_commit(Box::new(move |commit| {
+        if let Some(broker) = weak.upgrade() {
+            broker.committed(commit.upto, commit.tails);
+        }
+    }));
+    let weak = Arc::downgrade(broker);
+    let upkeep = Arc::clone(upkeep);
+    broker.store.on_event(Box::new(move |event| match event {
+        Event::SegmentSealed { .. } => upkeep.notify_one(),
+        Event::Poisoned { message } => {
+            if let Some(broker) = weak.upgrade() {
+                broker.fail(format!("the store has failed: {message}"));
+            }
+        }
+        Event::Damaged(damage) => {
+            tracing::error!(%damage, "stored data is damaged; everything else can be read");
+        }
+        _ => {}
+    }));
+}
+
+/// Tells the store where logs begin and which are gone: it does not remember that itself.
+fn tell_store(broker: &Broker) {
+    let stored = broker.store.logs();
+    broker.with(|core| {
+        for log in stored {
+            match core.node.log(log) {
+                Some(found) => broker.store.set_log_start(log, found.start()),
+                None => broker.store.drop_log(log),
+            }
+        }
+    });
+}
+
+fn shared(config: &Config, committed: Lsn) -> Shared {
     let limits = config.limits.clone();
     Shared {
         requests: RequestBudget::new(limits.request_budget_bytes),
         read_ahead: Budget::new(limits.receive_buffer_bytes_max.saturating_mul(LARGE_BUFFERS)),
-        durable: Durable::default(),
+        durable: Durable::new(committed),
         shutdown: Arc::new(Shutdown::default()),
         metrics: Metrics::default(),
         limits,
@@ -139,19 +252,90 @@ impl Running {
         &self.broker.shared.metrics
     }
 
+    /// The id of the cluster, as clients see it.
+    pub fn cluster_id(&self) -> &str {
+        &self.broker.cluster_id
+    }
+
+    /// Where the data lies.
+    pub fn data_dir(&self) -> &Path {
+        &self.broker.data_dir
+    }
+
+    /// Resolves if the broker cannot go on (the disk failed, say): then the process is to end, with an error.
+    pub async fn failed(&self) -> Failure {
+        Failure {
+            why: self.broker.failed().await,
+        }
+    }
+
     /// Ends the server in good order: see the module's page. Takes well under a second when nothing is going on, and
-    /// at most [`crate::Limits::shutdown_timeout`] and a second.
-    pub async fn shutdown(self) {
-        let shared = &self.broker.shared;
+    /// at most [`crate::Limits::shutdown_timeout`] and a few seconds.
+    ///
+    /// # Errors
+    /// [`Failure`] if the broker had failed, or the store could not be closed in good order.
+    pub async fn shutdown(self) -> Result<(), Failure> {
+        let Self {
+            broker, door, tasks, ..
+        } = self;
+        let shared = Arc::clone(&broker.shared);
         shared.shutdown.enter(Phase::Draining);
-        let drained = tokio::time::timeout(shared.limits.shutdown_timeout, self.door.empty()).await;
-        if drained.is_err() {
-            tracing::warn!("clients are still connected after the shutdown timeout; cutting them off");
+        broker.release_parked();
+        if tokio::time::timeout(shared.limits.shutdown_timeout, door.empty())
+            .await
+            .is_err()
+        {
+            tracing::warn!("clients are still connected after the shutdown timeout; they are cut off");
         }
         shared.shutdown.enter(Phase::Cut);
-        let _ = tokio::time::timeout(CUT_TIME, self.door.empty()).await;
-        for task in self.tasks {
-            let _ = task.await;
+        let cut = async {
+            door.empty().await;
+            for task in tasks {
+                let _ = task.await;
+            }
+        };
+        if tokio::time::timeout(CUT_TIME, cut).await.is_err() {
+            tracing::warn!("connections or tasks did not end in time");
         }
+        drop(door);
+        close(broker).await
+    }
+}
+
+/// Commits what is queued and gives the data folder back.
+async fn close(broker: Arc<Broker>) -> Result<(), Failure> {
+    let closed = tokio::task::spawn_blocking(move || {
+        if let Some(why) = broker.failure() {
+            return Err(Failure { why });
+        }
+        broker.store.wait_committed(broker.store.last());
+        background::write_snapshot(&broker);
+        match into_store(broker) {
+            Some(store) => match store.close() {
+                true => Ok(()),
+                false => Err(Failure {
+                    why: "the store could not be closed in good order".to_owned(),
+                }),
+            },
+            // Somebody holds on to the broker; the store ends with them, as after a crash, with all that is committed.
+            None => Ok(()),
+        }
+    });
+    let failed = |error| Failure {
+        why: format!("the store could not be closed: {error}"),
+    };
+    closed.await.map_err(failed)?
+}
+
+/// Takes the store out of a broker that nobody else holds. The commit thread holds it for moments.
+fn into_store(mut broker: Arc<Broker>) -> Option<Store> {
+    let deadline = std::time::Instant::now() + CUT_TIME;
+    loop {
+        match Arc::try_unwrap(broker) {
+            Ok(broker) => return Some(broker.store),
+            Err(_) if std::time::Instant::now() > deadline => return None,
+            Err(shared) => broker = shared,
+        }
+        std::thread::yield_now();
     }
 }

@@ -3,6 +3,18 @@
 pub(crate) mod absent;
 pub(crate) mod api_versions;
 pub(crate) mod cluster;
+pub(crate) mod configs;
+pub(crate) mod consumer_groups;
+pub(crate) mod fetch;
+pub(crate) mod groups;
+pub(crate) mod list_offsets;
+pub(crate) mod log_dirs;
+pub(crate) mod metadata;
+pub(crate) mod offsets;
+pub(crate) mod partitions;
+pub(crate) mod produce;
+pub(crate) mod producers;
+pub(crate) mod topics;
 
 /// Authorised operations when they were not asked for.
 pub(crate) const OPERATIONS_NOT_ASKED: i32 = i32::MIN;

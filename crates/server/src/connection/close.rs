@@ -2,6 +2,8 @@
 
 use std::io;
 
+use anabranch_wire::ErrorCode;
+
 use crate::durable::Failed;
 
 /// Why a connection ended.
@@ -24,6 +26,9 @@ pub(crate) enum Close {
     /// The client sent what no Kafka client sends.
     #[error("{0}")]
     Hostile(String),
+    /// A produce that wants no answer failed; the end of the connection is the only way to say so.
+    #[error("a produce without acknowledgement was refused: {0}")]
+    Refused(ErrorCode),
     /// Nothing was asked for a long time.
     #[error("idle for too long")]
     Idle,

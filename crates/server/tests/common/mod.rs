@@ -1,5 +1,9 @@
 //! A server in a fresh folder, and a raw client that says exactly what a test wants it to say.
-#![allow(dead_code, reason = "each test binary uses its own part of this")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary uses its own part of this"
+)]
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -7,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anabranch_server::{Config, Running, Server};
-use anabranch_wire::batch::{BatchBuilder, Compression};
+use anabranch_wire::batch::{BatchBuilder, Compression, DecompressLimits};
 use anabranch_wire::frame::{decode_response, encode_request};
 use anabranch_wire::msg::*;
 use anabranch_wire::prim::{Records, Request};
@@ -21,13 +25,15 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Waits for what must happen.
 pub async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, what).await.expect("it happens in time")
+    tokio::time::timeout(PATIENCE, what)
+        .await
+        .expect("it happens in time")
 }
 
 /// A server that runs in a folder of its own.
 pub struct TestServer {
     pub running: Running,
-    folder: TempDir,
+    pub folder: TempDir,
 }
 
 impl TestServer {
@@ -63,7 +69,11 @@ impl TestServer {
 }
 
 async fn run(folder: &Path, change: impl FnOnce(&mut Config)) -> Running {
-    let mut config = Config { data_dir: folder.to_owned(), ..Config::default() }.listen("127.0.0.1:0");
+    let mut config = Config {
+        data_dir: folder.to_owned(),
+        ..Config::default()
+    }
+    .listen("127.0.0.1:0");
     config.storage.segment_bytes = 1 << 20;
     config.storage.cache_bytes = 8 << 20;
     config.storage.direct_io = false;
@@ -125,7 +135,7 @@ impl Client {
     }
 
     /// Asserts that the server closes the connection without a further answer.
-    pub async fn is_closed(mut self) {
+    pub async fn expect_end(mut self) {
         assert_eq!(self.frame().await, None, "the connection is closed");
     }
 
@@ -168,23 +178,31 @@ pub fn batch(values: &[&str]) -> Bytes {
 
 /// A compressed batch with one record per value.
 pub fn batch_with(values: &[&str], compression: Compression) -> Bytes {
-    let mut builder = BatchBuilder::new(compression);
+    let mut builder = BatchBuilder::new();
+    builder.compression(compression, None);
     for (n, value) in values.iter().enumerate() {
-        builder.append(1_000 + n as i64, Some(b"k"), Some(value.as_bytes()), &[]).unwrap();
+        builder.append(1_000 + n as i64, Some(b"k"), Some(value.as_bytes()), &[]);
     }
-    builder.build().unwrap()
+    builder.finish().unwrap()
 }
 
 /// A produce of one batch.
 pub fn produce(topic: &str, index: i32, acks: i16, records: Bytes) -> ProduceRequest {
-    let partition_data =
-        vec![produce::PartitionProduceData { index, records: Some(Records::from(records)) }];
+    let partition_data = vec![produce::PartitionProduceData {
+        index,
+        records: Some(Records::from(records)),
+    }];
     let topic_data = vec![produce::TopicProduceData {
         name: topic.to_owned(),
         partition_data,
         ..Default::default()
     }];
-    ProduceRequest { acks, timeout_ms: 30_000, topic_data, ..Default::default() }
+    ProduceRequest {
+        acks,
+        timeout_ms: 30_000,
+        topic_data,
+        ..Default::default()
+    }
 }
 
 /// A fetch from one partition, min_bytes 1.
@@ -195,8 +213,18 @@ pub fn fetch(topic: &str, partition: i32, fetch_offset: i64, max_wait_ms: i32) -
         partition_max_bytes: 1 << 20,
         ..Default::default()
     }];
-    let topics = vec![fetch::FetchTopic { topic: topic.to_owned(), partitions, ..Default::default() }];
-    FetchRequest { max_wait_ms, min_bytes: 1, max_bytes: 10 << 20, topics, ..Default::default() }
+    let topics = vec![fetch::FetchTopic {
+        topic: topic.to_owned(),
+        partitions,
+        ..Default::default()
+    }];
+    FetchRequest {
+        max_wait_ms,
+        min_bytes: 1,
+        max_bytes: 10 << 20,
+        topics,
+        ..Default::default()
+    }
 }
 
 /// A request for one new topic.
@@ -215,7 +243,10 @@ pub fn create_topic(name: &str, num_partitions: i32, configs: &[(&str, &str)]) -
         configs,
         ..Default::default()
     };
-    CreateTopicsRequest { topics: vec![topic], ..Default::default() }
+    CreateTopicsRequest {
+        topics: vec![topic],
+        ..Default::default()
+    }
 }
 
 /// The values of all records in a fetch answer.
@@ -225,8 +256,15 @@ pub fn values(data: &fetch::PartitionData) -> Vec<String> {
     for found in anabranch_wire::batch::BatchIter::new(&bytes) {
         let (position, header) = found.unwrap();
         let one = &bytes[position..position + header.size()];
-        let set = anabranch_wire::batch::records(one, &Default::default()).unwrap();
-        for record in set.iter() {
+        let set = anabranch_wire::batch::records(
+            one,
+            &DecompressLimits {
+                bytes_max: 64 << 20,
+                ratio_max: 10_000,
+            },
+        )
+        .unwrap();
+        for record in &set {
             values.push(String::from_utf8(record.unwrap().value.unwrap().to_vec()).unwrap());
         }
     }

@@ -1,0 +1,361 @@
+//! ListOffsets and OffsetForLeaderEpoch: offsets by time, by name, by leader epoch.
+
+use std::sync::Arc;
+
+use anabranch_core::ids::{LogId, Lsn, Offset};
+use anabranch_core::limits::{DECOMPRESSED_BATCH_BYTES_MAX, DECOMPRESSION_RATIO_MAX};
+use anabranch_core::log::Log;
+use anabranch_wire::ErrorCode;
+use anabranch_wire::batch::{BatchHeader, DecompressLimits, records};
+use anabranch_wire::msg::list_offsets::{
+    ListOffsetsPartition, ListOffsetsPartitionResponse, ListOffsetsTopic, ListOffsetsTopicResponse,
+};
+use anabranch_wire::msg::offset_for_leader_epoch::{
+    EpochEndOffset, OffsetForLeaderPartition, OffsetForLeaderTopic, OffsetForLeaderTopicResult,
+};
+use anabranch_wire::msg::{
+    ListOffsetsRequest, ListOffsetsResponse, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse,
+};
+
+use crate::broker::{Broker, Core};
+use crate::connection::{Close, Pending};
+use crate::dispatch::Call;
+
+/// The end of the log, as far as it can be read.
+const LATEST: i64 = -1;
+/// The first offset that exists.
+const EARLIEST: i64 = -2;
+/// The record with the largest timestamp, from version 7 on (KIP-734).
+const MAX_TIMESTAMP: i64 = -3;
+/// The first offset on local disk, from version 8 on (KIP-405): here the same as the first.
+const EARLIEST_LOCAL: i64 = -4;
+/// The end of what was moved to other storage, from version 9 on (KIP-1005): here nothing ever is.
+const LATEST_TIERED: i64 = -5;
+
+/// An answer, or what must be looked up to give it.
+enum Place {
+    Known(Result<Spot, ErrorCode>),
+    /// The first record at or after a time, within what exists and is visible.
+    Time {
+        log: LogId,
+        timestamp: i64,
+        start: Offset,
+        end: Offset,
+        leader_epoch: i32,
+    },
+    /// The first record that has the largest timestamp.
+    Newest {
+        log: LogId,
+        start: Offset,
+        end: Offset,
+        leader_epoch: i32,
+    },
+}
+
+/// An offset, with its timestamp if that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Spot {
+    offset: Offset,
+    timestamp: i64,
+    leader_epoch: i32,
+}
+
+/// What is answered where no record is found.
+const NOWHERE: Spot = Spot {
+    offset: -1,
+    timestamp: -1,
+    leader_epoch: -1,
+};
+
+pub(crate) fn handle(call: Call<'_>, request: ListOffsetsRequest) -> Result<Pending, Close> {
+    let version = call.version();
+    let is_replica = request.replica_id >= 0;
+    let places: Vec<Vec<(i32, Place)>> = call.broker.with(|core| {
+        let place = |topic: &ListOffsetsTopic, one: &ListOffsetsPartition| match is_replica {
+            true => Place::Known(Err(ErrorCode::ClusterAuthorizationFailed)),
+            false => place(core, &topic.name, one, version),
+        };
+        let partitions = |topic: &ListOffsetsTopic| {
+            topic
+                .partitions
+                .iter()
+                .map(|one| (one.partition_index, place(topic, one)))
+                .collect()
+        };
+        request.topics.iter().map(partitions).collect()
+    });
+    let names: Vec<String> = request.topics.into_iter().map(|topic| topic.name).collect();
+    if places
+        .iter()
+        .flatten()
+        .all(|(_, place)| matches!(place, Place::Known(_)))
+    {
+        return call.now(&response(call.broker, names, places));
+    }
+    // Lookups by time may have to read, and perhaps to decompress.
+    let broker = Arc::clone(call.broker);
+    call.later(async move {
+        let found = tokio::task::spawn_blocking(move || response(&broker, names, places)).await;
+        (found.unwrap_or_default(), Lsn(0), None)
+    })
+}
+
+fn log_of<'a>(core: &'a Core, topic: &str, partition: i32, epoch: i32) -> Result<&'a Log, ErrorCode> {
+    let log = core
+        .node
+        .topic_by_name(topic)
+        .and_then(|topic| topic.log(partition));
+    let log = log
+        .and_then(|log| core.node.log(log))
+        .ok_or(ErrorCode::UnknownTopicOrPartition)?;
+    check_leader_epoch(log, epoch)?;
+    Ok(log)
+}
+
+/// Whether the client's idea of the leader epoch is right; negative is none.
+pub(crate) fn check_leader_epoch(log: &Log, epoch: i32) -> Result<(), ErrorCode> {
+    match epoch {
+        ..0 => Ok(()),
+        epoch if epoch < log.leader_epoch() => Err(ErrorCode::FencedLeaderEpoch),
+        epoch if epoch > log.leader_epoch() => Err(ErrorCode::UnknownLeaderEpoch),
+        _ => Ok(()),
+    }
+}
+
+fn place(core: &Core, topic: &str, one: &ListOffsetsPartition, version: i16) -> Place {
+    let log = match log_of(core, topic, one.partition_index, one.current_leader_epoch) {
+        Ok(log) => log,
+        Err(error) => return Place::Known(Err(error)),
+    };
+    let (start, end, leader_epoch) = (log.start(), log.high_watermark(), log.leader_epoch());
+    let known = |offset| {
+        Place::Known(Ok(Spot {
+            offset,
+            timestamp: -1,
+            leader_epoch,
+        }))
+    };
+    match one.timestamp {
+        LATEST => known(end),
+        EARLIEST => known(start),
+        MAX_TIMESTAMP if version >= 7 => Place::Newest {
+            log: log.id(),
+            start,
+            end,
+            leader_epoch,
+        },
+        EARLIEST_LOCAL if version >= 8 => known(start),
+        LATEST_TIERED if version >= 9 => Place::Known(Ok(NOWHERE)),
+        ..0 => Place::Known(Err(ErrorCode::UnsupportedVersion)),
+        timestamp => Place::Time {
+            log: log.id(),
+            timestamp,
+            start,
+            end,
+            leader_epoch,
+        },
+    }
+}
+
+fn response(broker: &Broker, names: Vec<String>, places: Vec<Vec<(i32, Place)>>) -> ListOffsetsResponse {
+    let partition = |(partition_index, place): (i32, Place)| match find(broker, place) {
+        Ok(spot) => ListOffsetsPartitionResponse {
+            partition_index,
+            timestamp: spot.timestamp,
+            offset: spot.offset,
+            leader_epoch: spot.leader_epoch,
+            ..Default::default()
+        },
+        Err(error) => ListOffsetsPartitionResponse {
+            partition_index,
+            error_code: broker.code(error),
+            ..Default::default()
+        },
+    };
+    let topic = |(name, places): (String, Vec<(i32, Place)>)| ListOffsetsTopicResponse {
+        name,
+        partitions: places.into_iter().map(partition).collect(),
+    };
+    let topics = names.into_iter().zip(places).map(topic).collect();
+    ListOffsetsResponse {
+        topics,
+        ..Default::default()
+    }
+}
+
+fn find(broker: &Broker, place: Place) -> Result<Spot, ErrorCode> {
+    let spot = match place {
+        Place::Known(known) => return known,
+        Place::Time {
+            log,
+            timestamp,
+            start,
+            end,
+            leader_epoch,
+        } => find_time(broker, log, timestamp, start, end).map(|spot| with_epoch(spot, leader_epoch)),
+        Place::Newest {
+            log,
+            start,
+            end,
+            leader_epoch,
+        } => match broker.store.max_timestamp(log) {
+            Some(newest) if newest.timestamp >= 0 => find_time(broker, log, newest.timestamp, start, end)
+                .map(|spot| with_epoch(spot, leader_epoch)),
+            _ => Ok(NOWHERE),
+        },
+    };
+    spot.map_err(|error| {
+        tracing::error!(%error, "cannot look up an offset by time");
+        ErrorCode::KafkaStorageError
+    })
+}
+
+fn with_epoch(spot: Option<Spot>, leader_epoch: i32) -> Spot {
+    spot.map_or(NOWHERE, |spot| Spot { leader_epoch, ..spot })
+}
+
+/// The first record at or after `timestamp`. A batch that cannot be opened counts with its first offset, so that a
+/// reader starts too early rather than too late.
+fn find_time(
+    broker: &Broker,
+    log: LogId,
+    timestamp: i64,
+    start: Offset,
+    end: Offset,
+) -> Result<Option<Spot>, anabranch_store::ReadError> {
+    let mut from = start;
+    while let Some(batch) = broker
+        .store
+        .first_batch_at_or_after_time(log, timestamp, from, end)?
+    {
+        let Ok(header) = BatchHeader::parse(&batch) else {
+            break;
+        };
+        if let Some(spot) = find_record(&batch, &header, timestamp, from) {
+            return Ok(Some(spot));
+        }
+        from = header.next_offset();
+    }
+    Ok(None)
+}
+
+fn find_record(batch: &[u8], header: &BatchHeader, timestamp: i64, from: Offset) -> Option<Spot> {
+    let limits = DecompressLimits {
+        bytes_max: DECOMPRESSED_BATCH_BYTES_MAX,
+        ratio_max: DECOMPRESSION_RATIO_MAX,
+    };
+    let at_start = Spot {
+        offset: header.base_offset.max(from),
+        timestamp: header.max_timestamp,
+        leader_epoch: -1,
+    };
+    let Ok(set) = records(batch, &limits) else {
+        return Some(at_start);
+    };
+    for record in &set {
+        let Ok(record) = record else { return Some(at_start) };
+        let (offset, time) = (set.offset_of(&record), set.timestamp_of(&record));
+        if offset >= from && time >= timestamp {
+            return Some(Spot {
+                offset,
+                timestamp: time,
+                leader_epoch: -1,
+            });
+        }
+    }
+    None
+}
+
+pub(crate) fn for_leader_epoch(
+    call: Call<'_>,
+    request: OffsetForLeaderEpochRequest,
+) -> Result<Pending, Close> {
+    let is_replica = request.replica_id >= 0;
+    let topics = call.broker.with(|core| {
+        let partition = |topic: &str, one: &OffsetForLeaderPartition| {
+            let log = match is_replica {
+                true => Err(ErrorCode::ClusterAuthorizationFailed),
+                false => log_of(core, topic, one.partition, one.current_leader_epoch),
+            };
+            match log {
+                Ok(log) => end_of_epoch(log, one),
+                Err(error) => EpochEndOffset {
+                    error_code: call.code(error),
+                    partition: one.partition,
+                    ..Default::default()
+                },
+            }
+        };
+        let topic = |topic: OffsetForLeaderTopic| OffsetForLeaderTopicResult {
+            partitions: topic
+                .partitions
+                .iter()
+                .map(|one| partition(&topic.topic, one))
+                .collect(),
+            topic: topic.topic,
+        };
+        request.topics.into_iter().map(topic).collect()
+    });
+    call.now(&OffsetForLeaderEpochResponse {
+        topics,
+        ..Default::default()
+    })
+}
+
+/// The largest epoch that is not above the one asked for, and where it ends: the present one ends at the log's end.
+/// Never less than what a client has been shown, or it would believe that the log was cut (KIP-320).
+fn end_of_epoch(log: &Log, one: &OffsetForLeaderPartition) -> EpochEndOffset {
+    let partition = one.partition;
+    if one.leader_epoch < log.leader_epoch() {
+        return EpochEndOffset {
+            partition,
+            ..Default::default()
+        };
+    }
+    EpochEndOffset {
+        partition,
+        leader_epoch: log.leader_epoch(),
+        end_offset: log.high_watermark(),
+        ..Default::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_wire::batch::BatchBuilder;
+
+    #[test]
+    fn the_first_record_that_is_late_enough_is_found_and_not_its_batch() {
+        let mut builder = BatchBuilder::new();
+        builder.base_offset(100);
+        for (n, time) in [10, 30, 20, 40].into_iter().enumerate() {
+            builder.append(time, None, Some(&[n as u8]), &[]);
+        }
+        let batch = builder.finish().unwrap();
+        let header = BatchHeader::parse(&batch).unwrap();
+        let at = |timestamp, from| {
+            find_record(&batch, &header, timestamp, from).map(|spot| (spot.offset, spot.timestamp))
+        };
+        assert_eq!(at(0, 0), Some((100, 10)));
+        assert_eq!(at(20, 0), Some((101, 30)));
+        assert_eq!(at(20, 102), Some((102, 20)));
+        assert_eq!(at(35, 0), Some((103, 40)));
+        assert_eq!(at(41, 0), None);
+    }
+
+    #[test]
+    fn a_batch_that_cannot_be_opened_counts_with_its_start() {
+        let mut builder = BatchBuilder::new();
+        builder.base_offset(100).append(10, None, Some(b"x"), &[]);
+        let mut batch = builder.finish().unwrap().to_vec();
+        let header = BatchHeader::parse(&batch).unwrap();
+        let last = batch.len() - 1;
+        batch[61] = 0x7f;
+        batch[last] = 0x7f;
+        assert_eq!(
+            find_record(&batch, &header, 5, 0).map(|spot| spot.offset),
+            Some(100)
+        );
+    }
+}

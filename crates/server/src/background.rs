@@ -1,0 +1,176 @@
+//! What the broker does without being asked.
+//!
+//! | task | when | what |
+//! |---|---|---|
+//! | deadlines | at the coordinator's next deadline | expels silent members, ends join phases |
+//! | logs | after a deletion is durable | tells the store what is dead |
+//! | upkeep | when a segment is sealed or something was deleted | snapshot, free and pack segments |
+//! | retention | every `log.retention.check.interval.ms` | deletes old records, forgets old cursors and producers |
+//! | space | every [`SPACE_INTERVAL`] | refuses produces while the disk is almost full |
+//!
+//! All of them end when the server drains. What may wait for the disk runs on threads that may wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anabranch_core::ids::{LogId, Lsn};
+use anabranch_core::log::{LogStats, Run};
+use anabranch_core::node::LogEffect;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::broker::Broker;
+use crate::shutdown::Phase;
+
+/// How often free space is looked at.
+const SPACE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Sleep of the deadline task when there is no deadline.
+const LONG: Duration = Duration::from_secs(3_600);
+
+/// Rounds of maintenance in a row; more wait for the next occasion.
+const ROUNDS_MAX: usize = 64;
+
+/// What the store has to do about logs, each once its entry is durable.
+pub(crate) type LogEffects = mpsc::UnboundedReceiver<(Lsn, Vec<LogEffect>)>;
+
+/// Starts all tasks. `upkeep` is notified when there may be something to free.
+pub(crate) fn spawn(broker: &Arc<Broker>, effects: LogEffects, upkeep: Arc<Notify>) -> Vec<JoinHandle<()>> {
+    vec![
+        until_drained(broker, deadlines(Arc::clone(broker))),
+        until_drained(broker, logs(Arc::clone(broker), effects, Arc::clone(&upkeep))),
+        until_drained(broker, keep_up(Arc::clone(broker), upkeep)),
+        until_drained(broker, retention(Arc::clone(broker))),
+        until_drained(broker, space(Arc::clone(broker))),
+    ]
+}
+
+fn until_drained(broker: &Arc<Broker>, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    let shutdown = Arc::clone(&broker.shared.shutdown);
+    tokio::spawn(async move {
+        tokio::select! {
+            () = task => {}
+            () = shutdown.reached(Phase::Draining) => {}
+        }
+    })
+}
+
+async fn deadlines(broker: Arc<Broker>) {
+    loop {
+        let next = broker.on_time();
+        let at = next.map_or_else(|| Instant::now() + LONG, |next| broker.clock.instant(next));
+        tokio::select! {
+            () = tokio::time::sleep_until(at) => {}
+            () = broker.deadline_moved.notified() => {}
+        }
+    }
+}
+
+async fn logs(broker: Arc<Broker>, mut effects: LogEffects, upkeep: Arc<Notify>) {
+    while let Some((after, effects)) = effects.recv().await {
+        if broker.shared.durable.wait(after).await.is_err() {
+            return;
+        }
+        let store = Arc::clone(&broker);
+        on_thread(move || apply(&store, &effects)).await;
+        upkeep.notify_one();
+    }
+}
+
+/// Tells the store what is dead.
+pub(crate) fn apply(broker: &Broker, effects: &[LogEffect]) {
+    for effect in effects {
+        match *effect {
+            LogEffect::Start { log, offset } => broker.store.set_log_start(log, offset),
+            LogEffect::Drop { log } => broker.store.drop_log(log),
+        }
+    }
+}
+
+async fn keep_up(broker: Arc<Broker>, upkeep: Arc<Notify>) {
+    loop {
+        upkeep.notified().await;
+        let store = Arc::clone(&broker);
+        on_thread(move || {
+            write_snapshot(&store);
+            maintain(&store);
+        })
+        .await;
+    }
+}
+
+/// Writes the whole state, so that a restart need not replay what came before.
+pub(crate) fn write_snapshot(broker: &Broker) {
+    let (lsn, snapshot) = broker.with(|core| (broker.store.last(), core.node.snapshot()));
+    if let Err(error) = broker.store.write_snapshot(lsn, &snapshot) {
+        tracing::warn!(%error, "no snapshot was written; the next start replays more of the log");
+    }
+}
+
+fn maintain(broker: &Broker) {
+    for _ in 0..ROUNDS_MAX {
+        match broker.store.maintain() {
+            Ok(done) if done.more => {}
+            Ok(_) => return,
+            Err(error) => {
+                tracing::warn!(%error, "segments could not be freed; trying again later");
+                return;
+            }
+        }
+    }
+}
+
+async fn retention(broker: Arc<Broker>) {
+    loop {
+        let interval = broker.with(|core| core.node.settings().retention_check_ms);
+        tokio::time::sleep(Duration::from_millis(interval.max(1))).await;
+        let store = Arc::clone(&broker);
+        on_thread(move || retain(&store)).await;
+    }
+}
+
+/// Deletes what is older or more than the topics keep.
+fn retain(broker: &Broker) {
+    let logs: Vec<LogId> = broker.with(|core| core.node.logs().map(anabranch_core::log::Log::id).collect());
+    let stats: Vec<LogStats> = logs.into_iter().map(|log| stats(broker, log)).collect();
+    broker.update(|update| {
+        let now = update.now;
+        let commands = update.node_mut().retention(now, &stats);
+        update.run(commands);
+    });
+    broker.group(|coordinator, topics, now| ((), coordinator.expire(now, topics)));
+}
+
+fn stats(broker: &Broker, log: LogId) -> LogStats {
+    let stored = broker.store.log_stats(log);
+    let run = |range: anabranch_store::StoredRange| Run {
+        first_offset: range.first_offset,
+        last_offset: range.last_offset,
+        bytes: range.bytes,
+        max_timestamp: range.max_timestamp,
+    };
+    LogStats {
+        log,
+        bytes: stored.bytes,
+        runs: stored.ranges.into_iter().map(run).collect(),
+    }
+}
+
+async fn space(broker: Arc<Broker>) {
+    let mut interval = tokio::time::interval(SPACE_INTERVAL);
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        interval.tick().await;
+        broker.set_short_of_space(broker.store.space().low);
+    }
+}
+
+/// Runs what may block where it harms nobody. A panic there is a fault in the broker: it ends.
+async fn on_thread(work: impl FnOnce() + Send + 'static) {
+    if let Err(error) = tokio::task::spawn_blocking(work).await
+        && error.is_panic()
+    {
+        tracing::error!(%error, "a background task of the broker has failed");
+    }
+}
