@@ -6,6 +6,7 @@
 pub mod apis;
 pub mod batch;
 pub mod frame;
+pub mod recovery;
 pub mod request;
 pub mod seeds;
 

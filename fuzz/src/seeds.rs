@@ -44,6 +44,11 @@ pub const TARGETS: &[Target] = &[
         run: crate::batch::run,
         seeds: batches,
     },
+    Target {
+        name: "recovery",
+        run: crate::recovery::run,
+        seeds: damages,
+    },
 ];
 
 fn frames() -> Vec<Seed> {
@@ -342,5 +347,29 @@ fn batches() -> Vec<Seed> {
     let member =
         batch::compress::compress(Compression::Gzip, None, &[14, 0, 0, 0, 2, b'k', 1, 0]).expect("tiny");
     add("gzip-members", around(Compression::Gzip, &member.repeat(3)));
+    seeds
+}
+
+/// Each workload undamaged, and with one or two of each kind of damage here and there.
+fn damages() -> Vec<Seed> {
+    let mut seeds = Vec::new();
+    for workload in 0..4 {
+        seeds.push((format!("seed-{workload}"), vec![workload]));
+        for operation in 0..8 {
+            let file = operation + workload;
+            let one = [file, 0, 0x10 * operation, 40, operation, 0, 3];
+            let two = [file + 2, 0, 0x20 + operation, 0, operation + 1, 0, 1];
+            seeds.push((
+                format!("seed-{workload}-{operation}"),
+                [&[workload], &one[..]].concat(),
+            ));
+            if workload > 1 {
+                seeds.push((
+                    format!("seed-{workload}-{operation}-2"),
+                    [&[workload], &one[..], &two].concat(),
+                ));
+            }
+        }
+    }
     seeds
 }
