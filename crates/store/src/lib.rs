@@ -40,6 +40,8 @@ mod real_disk;
 mod recovery;
 mod segment;
 mod shared;
+#[cfg(any(test, feature = "sim"))]
+pub mod sim_disk;
 mod snapshot;
 mod space;
 mod store;

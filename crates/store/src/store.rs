@@ -103,9 +103,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn commit_loop(shared: &Shared, committer: &Mutex<Committer>) {
     let _guard = PanicGuard(shared, "commit");
-    while shared.queue.wait() == Wake::Work {
-        if lock(committer).run_once(true) == Step::Poisoned {
-            return;
+    while !shared.queue.is_stopped() {
+        let step = lock(committer).run_once(true);
+        match step {
+            // There may be more than one group took.
+            Step::Committed => {}
+            Step::Idle => {
+                if shared.queue.wait() == Wake::Stop {
+                    return;
+                }
+            }
+            Step::Full | Step::Poisoned => return,
         }
     }
 }

@@ -263,3 +263,13 @@ fn freed_segments_are_used_again() {
         10 * 1561
     );
 }
+
+#[test]
+fn a_burst_of_several_groups_is_committed_without_a_further_append() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = open(folder.path(), disk(), small()).unwrap();
+    for n in 0..200 {
+        store.append_batch(batch(1, n, 1, 0, &[1; 1000]));
+    }
+    assert!(store.wait_committed(Lsn(200)));
+}

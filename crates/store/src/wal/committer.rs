@@ -234,6 +234,10 @@ impl Committer {
     /// Writes the active segment's footer; from then on its index is on disk.
     fn seal(&mut self, next: &Prepared) -> Result<Arc<Segment>, Failure> {
         let tail = &mut self.tail;
+        // A footer must not outlive the groups that it speaks of: in relaxed mode they may not be durable yet.
+        if tail.durable_lsn < tail.last_lsn {
+            tail.file.sync_data().map_err(failed("sync"))?;
+        }
         let file_bytes = tail.segment.file_bytes;
         let lsns = (tail.first_lsn, tail.last_lsn);
         let mut builder = FooterBuilder::new(tail.segment.seed);
@@ -255,7 +259,6 @@ impl Committer {
             ..Trailer::default()
         };
         let summaries = write_footer(builder, trailer, &*tail.file, file_bytes).map_err(failed("seal"))?;
-        // In relaxed mode too: a sealed segment is whole.
         tail.file.sync_data().map_err(failed("sync"))?;
         tail.durable_lsn = tail.last_lsn;
 

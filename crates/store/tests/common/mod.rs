@@ -1,6 +1,8 @@
 //! What the tests of this crate share: a replay that remembers, and batches to append.
 #![allow(dead_code, unreachable_pub, reason = "not every test uses all of it")]
 
+pub mod workload;
+
 use std::path::Path;
 use std::sync::Arc;
 

@@ -1,0 +1,277 @@
+//! Measures the store alone: how fast batches and single entries become durable, at what cost.
+//!
+//! `cargo run --release -p anabranch-store --example wal_bench -- [folder] [seconds]`
+#![allow(clippy::print_stdout, reason = "printing is what it is for")]
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use anabranch_core::ids::{LogId, Lsn};
+use anabranch_store::{Batch, Options, RealDisk, Replay, ReplayError, Store};
+use bytes::Bytes;
+
+/// Bytes that the producers may have in flight, as a broker's permits would allow.
+const IN_FLIGHT_BYTES: u64 = 32 << 20;
+
+struct Nothing;
+
+impl Replay for Nothing {
+    fn snapshot(&mut self, _: &[u8]) -> Result<(), ReplayError> {
+        Ok(())
+    }
+    fn state(&mut self, _: Lsn, _: &[u8]) -> Result<(), ReplayError> {
+        Ok(())
+    }
+    fn batches(&mut self, _: Lsn, _: LogId, _: &[u8]) -> Result<(), ReplayError> {
+        Ok(())
+    }
+}
+
+/// A batch of `len` bytes with a valid frame.
+fn batch_bytes(len: usize) -> Bytes {
+    let mut bytes = vec![0x5a; len];
+    bytes[..61].fill(0);
+    bytes[8..12].copy_from_slice(&(len as i32 - 12).to_be_bytes());
+    bytes[16] = 2;
+    Bytes::from(bytes)
+}
+
+fn cpu_seconds() -> f64 {
+    // Fields 14 and 15 are user and system time in ticks of 10 ms; the name before them may hold spaces.
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+    let ticks = |at: usize| {
+        fields
+            .get(at)
+            .and_then(|text| text.parse::<f64>().ok())
+            .unwrap_or(0.0)
+    };
+    (ticks(11) + ticks(12)) / 100.0
+}
+
+/// Lets producers wait for commits without a wake-up for each entry.
+#[derive(Default)]
+struct Gate {
+    committed: Mutex<u64>,
+    moved: Condvar,
+}
+
+struct Case {
+    name: &'static str,
+    threads: usize,
+    logs: u32,
+    batch_bytes: usize,
+    /// Whether each thread waits for each entry.
+    one_by_one: bool,
+    /// Whether old segments are freed, so that their files are used again.
+    recycle: bool,
+}
+
+fn run(folder: &std::path::Path, case: &Case, options: Options, seconds: u64) {
+    let folder = folder.join(case.name.replace([' ', ','], "-"));
+    let _ = std::fs::remove_dir_all(&folder);
+    let store =
+        Store::open(&folder, Arc::new(RealDisk), options, &mut Nothing).expect("the folder can be used");
+    let gate = Arc::new(Gate::default());
+    let groups = Arc::new(AtomicU64::new(0));
+    store.on_commit(Box::new({
+        let (gate, groups) = (Arc::clone(&gate), Arc::clone(&groups));
+        move |commit| {
+            groups.fetch_add(1, Ordering::Relaxed);
+            *gate.committed.lock().expect("no panic while held") = commit.upto.0;
+            gate.moved.notify_all();
+        }
+    }));
+    let next: Vec<AtomicI64> = (0..case.logs).map(|_| AtomicI64::new(0)).collect();
+    let order = Mutex::new(());
+    let (bytes, entries) = (AtomicU64::new(0), AtomicU64::new(0));
+    let payload = batch_bytes(case.batch_bytes);
+    let in_flight_max = (IN_FLIGHT_BYTES / case.batch_bytes as u64).max(1);
+    let (begin, cpu) = (Instant::now(), cpu_seconds());
+    let until = begin + Duration::from_secs(seconds);
+    let mut latencies = Vec::new();
+    std::thread::scope(|scope| {
+        let producer = |nth: usize| {
+            let mut latencies = Vec::new();
+            let mut log = nth as u32 % case.logs;
+            while Instant::now() < until {
+                let sent = Instant::now();
+                let lsn = {
+                    let _order = order.lock().expect("no panic while held");
+                    let offset = next[log as usize].fetch_add(1, Ordering::Relaxed);
+                    store.append_batch(Batch {
+                        log: LogId(log),
+                        base_offset: offset,
+                        leader_epoch: 0,
+                        last_offset: offset,
+                        max_timestamp: offset,
+                        bytes: payload.clone(),
+                    })
+                };
+                log = (log + 1) % case.logs;
+                let upto = if case.one_by_one {
+                    lsn.0
+                } else {
+                    lsn.0.saturating_sub(in_flight_max)
+                };
+                let mut committed = gate.committed.lock().expect("no panic while held");
+                while *committed < upto {
+                    committed = gate.moved.wait(committed).expect("no panic while held");
+                }
+                drop(committed);
+                if case.one_by_one {
+                    latencies.push(sent.elapsed());
+                }
+                bytes.fetch_add(case.batch_bytes as u64, Ordering::Relaxed);
+                entries.fetch_add(1, Ordering::Relaxed);
+            }
+            latencies
+        };
+        let handles: Vec<_> = (0..case.threads)
+            .map(|nth| scope.spawn(move || producer(nth)))
+            .collect();
+        if case.recycle {
+            while Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(100));
+                let committed = store.committed();
+                let ends: Vec<i64> = next.iter().map(|next| next.load(Ordering::Relaxed)).collect();
+                store
+                    .write_snapshot(committed, b"")
+                    .expect("a snapshot can be written");
+                for (log, end) in ends.into_iter().enumerate() {
+                    store.set_log_start(LogId(log as u32), end - 64.min(end));
+                }
+                store.maintain().expect("maintenance works");
+            }
+        }
+        for handle in handles {
+            latencies.extend(handle.join().expect("producers do not panic"));
+        }
+    });
+    store.wait_committed(store.last());
+    let (elapsed, cpu) = (begin.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    let gb = bytes.load(Ordering::Relaxed) as f64 / 1e9;
+    latencies.sort_unstable();
+    let at = |share: f64| {
+        latencies
+            .get((latencies.len() as f64 * share) as usize)
+            .copied()
+            .unwrap_or_default()
+    };
+    println!(
+        "{:<38} {:6.3} GB/s  {:8.0} entries/s  {:6.0} groups/s  {:5.2} CPU-s/GB  {:6.1} us CPU/entry  p50 {:?} p99 {:?}",
+        case.name,
+        gb / elapsed,
+        entries.load(Ordering::Relaxed) as f64 / elapsed,
+        groups.load(Ordering::Relaxed) as f64 / elapsed,
+        cpu / gb,
+        cpu * 1e6 / entries.load(Ordering::Relaxed) as f64,
+        at(0.5),
+        at(0.99),
+    );
+    drop(store);
+    let begin = Instant::now();
+    let store =
+        Store::open(&folder, Arc::new(RealDisk), Options::default(), &mut Nothing).expect("it opens again");
+    println!(
+        "{:<38} opened again in {:?}, {} entries replayed",
+        "",
+        begin.elapsed(),
+        store.recovered().replayed
+    );
+    drop(store);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let folder = PathBuf::from(args.next().unwrap_or_else(|| "wal-bench.tmp".to_owned()));
+    let seconds = args.next().and_then(|text| text.parse().ok()).unwrap_or(4);
+    let base = Case {
+        name: "",
+        threads: 2,
+        logs: 1,
+        batch_bytes: 64 << 10,
+        one_by_one: false,
+        recycle: true,
+    };
+    let cases = [
+        Case {
+            name: "64 KiB, 1 log, recycled",
+            ..base
+        },
+        Case {
+            name: "64 KiB, 256 logs, recycled",
+            logs: 256,
+            ..base
+        },
+        Case {
+            name: "64 KiB, 1 log, growing",
+            recycle: false,
+            ..base
+        },
+        Case {
+            name: "1 KiB, 1 log, recycled",
+            batch_bytes: 1 << 10,
+            ..base
+        },
+        Case {
+            name: "one 200 B entry at a time, 1 thread",
+            threads: 1,
+            batch_bytes: 200,
+            one_by_one: true,
+            ..base
+        },
+        Case {
+            name: "one 200 B entry at a time, growing",
+            threads: 1,
+            batch_bytes: 200,
+            one_by_one: true,
+            recycle: false,
+            ..base
+        },
+        Case {
+            name: "one 200 B entry at a time, 16 threads",
+            threads: 16,
+            batch_bytes: 200,
+            one_by_one: true,
+            ..base
+        },
+    ];
+    for case in &cases {
+        run(&folder, case, Options::default(), seconds);
+    }
+    println!("without preformatting:");
+    run(
+        &folder,
+        &Case {
+            name: "64 KiB, 1 log, growing",
+            recycle: false,
+            ..base
+        },
+        Options {
+            preformat: false,
+            ..Options::default()
+        },
+        seconds,
+    );
+    run(
+        &folder,
+        &Case {
+            name: "one 200 B entry at a time, growing",
+            threads: 1,
+            batch_bytes: 200,
+            one_by_one: true,
+            recycle: false,
+            ..base
+        },
+        Options {
+            preformat: false,
+            ..Options::default()
+        },
+        seconds,
+    );
+    let _ = std::fs::remove_dir_all(&folder);
+}
