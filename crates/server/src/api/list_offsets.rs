@@ -21,6 +21,9 @@ use crate::broker::{Broker, Core};
 use crate::connection::{Close, Pending};
 use crate::dispatch::Call;
 
+/// First version with leader epochs.
+const EPOCHS: i16 = 4;
+
 /// The end of the log, as far as it can be read.
 const LATEST: i64 = -1;
 /// The first offset that exists.
@@ -90,12 +93,12 @@ pub(crate) fn handle(call: Call<'_>, request: ListOffsetsRequest) -> Result<Pend
         .flatten()
         .all(|(_, place)| matches!(place, Place::Known(_)))
     {
-        return call.now(&response(call.broker, names, places));
+        return call.now(&response(call.broker, version, names, places));
     }
     // Lookups by time may have to read, and perhaps to decompress.
     let broker = Arc::clone(call.broker);
     call.later(async move {
-        let found = tokio::task::spawn_blocking(move || response(&broker, names, places)).await;
+        let found = tokio::task::spawn_blocking(move || response(&broker, version, names, places)).await;
         (found.unwrap_or_default(), Lsn(0), None)
     })
 }
@@ -157,13 +160,18 @@ fn place(core: &Core, topic: &str, one: &ListOffsetsPartition, version: i16) -> 
     }
 }
 
-fn response(broker: &Broker, names: Vec<String>, places: Vec<Vec<(i32, Place)>>) -> ListOffsetsResponse {
+fn response(
+    broker: &Broker,
+    version: i16,
+    names: Vec<String>,
+    places: Vec<Vec<(i32, Place)>>,
+) -> ListOffsetsResponse {
     let partition = |(partition_index, place): (i32, Place)| match find(broker, place) {
         Ok(spot) => ListOffsetsPartitionResponse {
             partition_index,
             timestamp: spot.timestamp,
             offset: spot.offset,
-            leader_epoch: spot.leader_epoch,
+            leader_epoch: if version >= EPOCHS { spot.leader_epoch } else { -1 },
             ..Default::default()
         },
         Err(error) => ListOffsetsPartitionResponse {

@@ -42,6 +42,8 @@ impl TestServer {
     }
 
     pub async fn with(change: impl FnOnce(&mut Config)) -> Self {
+        // What the server says is shown with a test that fails.
+        let _ = tracing_subscriber::fmt().with_test_writer().try_init();
         let folder = tempfile::tempdir().unwrap();
         let running = run(folder.path(), change).await;
         Self { running, folder }
