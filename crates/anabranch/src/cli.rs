@@ -64,6 +64,11 @@ pub(crate) enum Command {
     Group(group::Args),
     /// Show the cluster's id and nodes.
     Cluster(cluster::Args),
+    /// Show the version of this program and of the Kafka client inside it.
+    Version,
+    /// Print the reference page of all commands, in Markdown.
+    #[command(hide = true)]
+    Reference,
     /// Show, explain and check the broker's settings.
     Config(config::Args),
 }
@@ -77,5 +82,21 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// Every command that a person types has an explanation and fits on a screen's width.
+    #[test]
+    fn every_command_is_explained() {
+        fn check(command: &mut clap::Command) {
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+            let help = command.render_help().to_string();
+            for line in help.lines() {
+                assert!(line.chars().count() <= 110, "{}: {line}", command.get_name());
+            }
+            for child in command.get_subcommands_mut() {
+                check(child);
+            }
+        }
+        check(&mut Cli::command().term_width(100));
     }
 }

@@ -24,13 +24,21 @@ struct Cluster {
     controller: Option<i32>,
     nodes: Vec<Node>,
     topics: usize,
+    /// The release of Kafka whose protocol the broker says it speaks; brokers from Kafka 4.0 on no longer say.
+    protocol: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, format: Format) -> Outcome {
     let admin = Admin::connect(&args.connection)?;
     let (cluster_id, mut nodes, controller) = admin.describe_cluster()?;
     nodes.sort_by_key(|node| node.id);
+    let id = controller.or(nodes.first().map(|node| node.id));
+    let protocol = match id {
+        Some(id) => admin.broker_config(id, "inter.broker.protocol.version")?,
+        None => None,
+    };
     let cluster = Cluster {
+        protocol,
         cluster_id,
         controller,
         nodes,
@@ -56,10 +64,10 @@ fn text(cluster: &Cluster) -> String {
             role.to_owned(),
         ]);
     }
-    format!(
-        "Cluster   {}\nTopics    {}\n\n{}",
-        cluster.cluster_id,
-        cluster.topics,
-        table.render()
-    )
+    let mut text = format!("Cluster   {}\n", cluster.cluster_id);
+    if let Some(protocol) = &cluster.protocol {
+        text.push_str(&format!("Protocol  Kafka {protocol}\n"));
+    }
+    text.push_str(&format!("Topics    {}\n\n{}", cluster.topics, table.render()));
+    text
 }

@@ -20,10 +20,12 @@ mod group;
 mod output;
 mod produce;
 mod record;
+mod reference;
 mod serve;
 mod sourcing;
 mod time;
 mod topic;
+mod version;
 
 use std::process::ExitCode;
 
@@ -53,5 +55,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Consume(args) => consume::run(args, cli.format),
         Command::Group(args) => group::run(args, cli.format),
         Command::Cluster(args) => cluster::run(args, cli.format),
+        Command::Version => version::run(cli.format),
+        Command::Reference => output::print(&reference::page()),
     }
 }

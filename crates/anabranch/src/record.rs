@@ -21,7 +21,7 @@ pub(crate) struct Record {
     /// `None` marks the key as deleted in a compacted topic.
     pub(crate) value: Option<Vec<u8>>,
     pub(crate) headers: Vec<Header>,
-    /// Milliseconds since 1970; `None`: now.
+    /// Milliseconds since 1970; `None`: now, which is also what librdkafka takes a zero for.
     pub(crate) timestamp_ms: Option<i64>,
 }
 

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Sourcing {
     /// Read settings from a TOML file.
-    #[arg(long, value_name = "FILE", env = "ANABRANCH_CONFIG")]
+    #[arg(long, value_name = "FILE", env = "ANABRANCH_CONFIG", hide_env_values = true)]
     config: Option<PathBuf>,
     /// Set any setting; may be given several times.
     #[arg(long = "set", value_name = "KEY=VALUE")]

@@ -19,7 +19,7 @@ pub(crate) fn parse_time_ms(text: &str, now_ms: i64) -> Result<i64, String> {
             .and_then(|ago_ms| now_ms.checked_sub(ago_ms))
             .ok_or_else(wrong);
     }
-    if text.len() > 4 && text.bytes().all(|byte| byte.is_ascii_digit()) {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.parse().map_err(|_| wrong());
     }
     iso_ms(text).ok_or_else(wrong)
@@ -172,7 +172,7 @@ mod tests {
             "2026-13-01",
             "2026-01-31T24:00",
             "2026-01-31T12:00:00+1",
-            "12",
+            "12:00",
         ] {
             let error = parse_time_ms(text, 0).unwrap_err();
             assert!(error.contains("is not a time"), "{error}");

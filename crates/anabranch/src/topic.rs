@@ -76,11 +76,17 @@ struct ListArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[group(id = "changes", required = true, multiple = true, args = ["partitions", "set", "unset"])]
 struct AlterArgs {
     /// The topics to change.
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
+    #[command(flatten)]
+    changes: Changes,
+}
+
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = true)]
+struct Changes {
     /// Raise the number of partitions to this. Messages stay where they are.
     #[arg(short, long, value_name = "N")]
     partitions: Option<usize>,
@@ -102,7 +108,7 @@ pub(crate) fn run(args: &Args, format: Format) -> Outcome {
     match &args.command {
         TopicCommand::Create(args) => create(&admin, args, format),
         TopicCommand::List(args) => list(&admin, args, format),
-        TopicCommand::Describe(args) => describe::run(&admin, args, format),
+        TopicCommand::Describe(what) => describe::run(&args.connection, &admin, what, format),
         TopicCommand::Alter(args) => alter(&admin, args, format),
         TopicCommand::Delete { names } => {
             let results = admin.delete_topics(names)?;
@@ -269,18 +275,21 @@ pub(crate) fn pattern(text: &str) -> Outcome<Regex> {
 }
 
 fn alter(admin: &Admin, args: &AlterArgs, format: Format) -> Outcome {
-    let set = args.set.iter().map(|(name, value)| ConfigChange {
+    let set = args.changes.set.iter().map(|(name, value)| ConfigChange {
         name: name.clone(),
         value: Some(value.clone()),
     });
-    let unset = args.unset.iter().map(|name| ConfigChange {
+    let unset = args.changes.unset.iter().map(|name| ConfigChange {
         name: name.clone(),
         value: None,
     });
     let changes: Vec<ConfigChange> = set.chain(unset).collect();
     let mut results = Vec::new();
     for name in &args.names {
-        results.push((name.clone(), alter_one(admin, name, args.partitions, &changes)?));
+        results.push((
+            name.clone(),
+            alter_one(admin, name, args.changes.partitions, &changes)?,
+        ));
     }
     report(results, "alter", "altered", format)
 }

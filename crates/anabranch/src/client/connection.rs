@@ -1,5 +1,6 @@
 //! Which broker, how long to wait for it, and whether anybody is there.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use anabranch_server::settings::parse_duration_ms;
 use rdkafka::ClientConfig;
 
+use super::{TopicPartition, log_dirs};
 use crate::failure::{Failure, Outcome};
 
 /// Kafka's port, for a broker named without one.
@@ -27,6 +29,7 @@ pub(crate) struct Connection {
         alias = "brokers",
         global = true,
         env = "ANABRANCH_BOOTSTRAP",
+        hide_env_values = true,
         default_value = "127.0.0.1:9092",
         value_name = "HOST:PORT"
     )]
@@ -78,6 +81,17 @@ impl Connection {
         Ok(config)
     }
 
+    /// Bytes on disk of each partition that the broker named first has; empty if it does not say.
+    pub(crate) fn sizes(&self, partitions: &[TopicPartition]) -> BTreeMap<TopicPartition, i64> {
+        let stream = self.bootstrap.split(',').find_map(|server| {
+            let (host, port) = split_server(server).ok()?;
+            connect(&host, port, self.timeout.min(CONNECT_TIMEOUT)).ok()
+        });
+        stream
+            .and_then(|stream| log_dirs::sizes(stream, self.timeout, partitions))
+            .unwrap_or_default()
+    }
+
     /// The broker list with ports, if at least one of its addresses accepts a connection.
     fn reach(&self) -> Outcome<String> {
         let servers: Vec<(String, u16)> = self
@@ -92,7 +106,7 @@ impl Connection {
         let mut refusals = Vec::new();
         for (host, port) in &servers {
             match connect(host, *port, self.timeout.min(CONNECT_TIMEOUT)) {
-                Ok(()) => {
+                Ok(_) => {
                     let texts: Vec<String> = servers
                         .iter()
                         .map(|(host, port)| format!("{host}:{port}"))
@@ -129,8 +143,8 @@ fn split_server(text: &str) -> Result<(String, u16), String> {
     Ok((host.to_owned(), port))
 }
 
-/// Opens and closes a connection to the first address of the host that takes one.
-fn connect(host: &str, port: u16, timeout: Duration) -> Result<(), String> {
+/// Opens a connection to the first address of the host that takes one.
+fn connect(host: &str, port: u16, timeout: Duration) -> Result<TcpStream, String> {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let addresses: Vec<SocketAddr> = (bare, port)
         .to_socket_addrs()
@@ -139,7 +153,7 @@ fn connect(host: &str, port: u16, timeout: Duration) -> Result<(), String> {
     let mut refusal = "the host name has no address".to_owned();
     for address in addresses {
         match TcpStream::connect_timeout(&address, timeout) {
-            Ok(_) => return Ok(()),
+            Ok(stream) => return Ok(stream),
             Err(error) => refusal = reason(&error, timeout),
         }
     }

@@ -4,9 +4,11 @@
 //! Connection (flags)  ->  reach(): does anybody listen there? a clear answer within milliseconds
 //!                     ->  config(): librdkafka's configuration, for produce and consume
 //!                     ->  native::Admin: administrative requests, typed and safe
+//!                     ->  sizes(): the one request that librdkafka lacks
 //! ```
 
 mod connection;
+mod log_dirs;
 mod message;
 mod native;
 mod watch;

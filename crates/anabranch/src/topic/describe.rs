@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use super::{merge, topic_failure};
-use crate::client::{Admin, ConfigEntry, OffsetSpec, PartitionOffset, TopicDescription, TopicPartition};
+use crate::client::{
+    Admin, ConfigEntry, Connection, OffsetSpec, PartitionOffset, TopicDescription, TopicPartition,
+};
 use crate::failure::Outcome;
 use crate::output::{self, Format, Table};
 
@@ -37,9 +39,11 @@ struct Partition {
     end_offset: Option<i64>,
     /// Offsets between start and end: the number of messages, unless the topic is compacted or has transactions.
     messages: Option<i64>,
+    /// Size on disk, if the broker says.
+    bytes: Option<i64>,
 }
 
-pub(crate) fn run(admin: &Admin, args: &Args, format: Format) -> Outcome {
+pub(crate) fn run(connection: &Connection, admin: &Admin, args: &Args, format: Format) -> Outcome {
     let mut failures = Vec::new();
     let mut found = Vec::new();
     for (name, described) in admin.describe_topics(&args.names)? {
@@ -51,7 +55,7 @@ pub(crate) fn run(admin: &Admin, args: &Args, format: Format) -> Outcome {
     let topics = if found.is_empty() {
         Vec::new()
     } else {
-        complete(admin, found, args.all_configs)?
+        complete(connection, admin, found, args.all_configs)?
     };
     match format {
         Format::Json => output::print_json(&topics)?,
@@ -64,7 +68,12 @@ pub(crate) fn run(admin: &Admin, args: &Args, format: Format) -> Outcome {
 }
 
 /// Adds offsets and configuration.
-fn complete(admin: &Admin, found: Vec<TopicDescription>, all_configs: bool) -> Outcome<Vec<Topic>> {
+fn complete(
+    connection: &Connection,
+    admin: &Admin,
+    found: Vec<TopicDescription>,
+    all_configs: bool,
+) -> Outcome<Vec<Topic>> {
     let names: Vec<String> = found.iter().map(|topic| topic.name.clone()).collect();
     let partitions: Vec<TopicPartition> = found
         .iter()
@@ -80,6 +89,7 @@ fn complete(admin: &Admin, found: Vec<TopicDescription>, all_configs: bool) -> O
         admin.list_offsets(&partitions.iter().map(|at| (at.clone(), spec)).collect::<Vec<_>>())
     };
     let (starts, ends) = (ask(OffsetSpec::Earliest)?, ask(OffsetSpec::Latest)?);
+    let sizes = connection.sizes(&partitions);
     let mut configs = admin.topic_configs(&names)?;
     let mut topics = Vec::new();
     for topic in found {
@@ -96,6 +106,7 @@ fn complete(admin: &Admin, found: Vec<TopicDescription>, all_configs: bool) -> O
                 in_sync: one.in_sync.clone(),
                 start_offset: start,
                 end_offset: end,
+                bytes: sizes.get(&at).copied(),
                 messages: start.zip(end).map(|(start, end)| end - start),
             }
         };
@@ -152,6 +163,7 @@ fn text(topic: &Topic) -> String {
         "START",
         "END",
         "MESSAGES",
+        "SIZE",
     ]);
     for one in &topic.partitions {
         table.row(vec![
@@ -162,6 +174,11 @@ fn text(topic: &Topic) -> String {
             or_dash(one.start_offset),
             or_dash(one.end_offset),
             or_dash(one.messages),
+            or_dash(
+                one.bytes
+                    .and_then(|bytes| u64::try_from(bytes).ok())
+                    .map(output::human_bytes),
+            ),
         ]);
     }
     text.push('\n');

@@ -212,9 +212,29 @@ impl Admin {
 
     /// The configuration of topics; an unknown one is an error of its own.
     pub(crate) fn topic_configs(&self, names: &[String]) -> Outcome<PerName<Vec<ConfigEntry>>> {
+        let topic = sys::rd_kafka_ResourceType_t::RD_KAFKA_RESOURCE_TOPIC;
+        self.describe_configs(topic, names)
+    }
+
+    /// One setting of a broker; `None` if the broker has no such setting or does not show it.
+    pub(crate) fn broker_config(&self, id: i32, name: &str) -> Outcome<Option<String>> {
+        let broker = sys::rd_kafka_ResourceType_t::RD_KAFKA_RESOURCE_BROKER;
+        let described = self.describe_configs(broker, &[id.to_string()])?;
+        let mut entries = described
+            .into_iter()
+            .filter_map(|(_, entries)| entries.ok())
+            .flatten();
+        Ok(entries.find(|entry| entry.name == name).map(|entry| entry.value))
+    }
+
+    fn describe_configs(
+        &self,
+        kind: sys::rd_kafka_ResourceType_t,
+        names: &[String],
+    ) -> Outcome<PerName<Vec<ConfigEntry>>> {
         let guards: Vec<Guard<_>> = names
             .iter()
-            .map(|name| topic_resource(name))
+            .map(|name| resource(kind, name))
             .collect::<Outcome<_>>()?;
         let mut objects: Vec<*mut _> = guards.iter().map(Guard::get).collect();
         self.request(
@@ -240,7 +260,7 @@ impl Admin {
 
     /// Changes settings of one topic, all or none.
     pub(crate) fn alter_topic(&self, name: &str, changes: &[ConfigChange]) -> Outcome<Result<(), ApiError>> {
-        let resource = topic_resource(name)?;
+        let resource = resource(sys::rd_kafka_ResourceType_t::RD_KAFKA_RESOURCE_TOPIC, name)?;
         for change in changes {
             let key = c_text(&change.name)?;
             let value = change.value.as_deref().map(c_text).transpose()?;
@@ -365,9 +385,11 @@ fn new_topic(topic: &NewTopic) -> Outcome<Guard<sys::rd_kafka_NewTopic_t>> {
     Ok(object)
 }
 
-fn topic_resource(name: &str) -> Outcome<Guard<sys::rd_kafka_ConfigResource_t>> {
+fn resource(
+    kind: sys::rd_kafka_ResourceType_t,
+    name: &str,
+) -> Outcome<Guard<sys::rd_kafka_ConfigResource_t>> {
     let name = c_text(name)?;
-    let kind = sys::rd_kafka_ResourceType_t::RD_KAFKA_RESOURCE_TOPIC;
     // SAFETY: the name lives during the call, which copies it; the guard owns the new object.
     unsafe {
         Guard::new(

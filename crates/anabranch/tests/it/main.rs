@@ -1,0 +1,17 @@
+//! The program from outside: what a person types, sees, and can rely on.
+//!
+//! All of it in one test binary, which links once. `ANABRANCH_TEST_BROKER=HOST:PORT` points the client commands at
+//! another broker, to see whether an expectation holds for Kafka as well.
+
+#[cfg(test)]
+mod broker;
+#[cfg(test)]
+mod groups;
+#[cfg(test)]
+mod serve;
+#[cfg(test)]
+mod settings;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod usage;

@@ -1,0 +1,121 @@
+//! The broker as a process: what it says at the start, and how it ends.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{finish, program, serve};
+use tempfile::TempDir;
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill")
+        .args([name, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+}
+
+#[test]
+fn it_says_where_everything_is_and_ends_in_good_order() {
+    let data = TempDir::new().unwrap();
+    let (mut child, started) = serve(data.path(), &["--durability", "relaxed"]);
+    assert_eq!(started["event"], "started");
+    assert_eq!(started["durability"], "relaxed");
+    assert_eq!(started["pid"], child.id());
+    assert_eq!(started["data"], data.path().to_str().unwrap());
+    assert_eq!(started["kafka"][0]["advertised"], serde_json::Value::Null);
+
+    let mut http = TcpStream::connect(started["http"].as_str().unwrap()).unwrap();
+    http.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    http.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+
+    let begin = Instant::now();
+    signal(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn the_lines_at_the_start_are_for_people() {
+    let data = TempDir::new().unwrap();
+    let mut child = program()
+        .args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--http",
+            "none",
+            "--advertise",
+            "broker.example:9092",
+            "--data",
+        ])
+        .arg(data.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut text = String::new();
+    while !text.contains("stop") {
+        let line = lines.next().expect("a line about how to stop").unwrap();
+        text.push_str(&format!("{line}\n"));
+    }
+    for part in [
+        "is ready",
+        "clients are told broker.example:9092",
+        data.path().to_str().unwrap(),
+        "durable: acknowledged messages are on disk and survive a power cut",
+        "Ctrl-C or SIGTERM",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("http"), "{text}");
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_port_in_use_is_named_with_what_to_do() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let data = TempDir::new().unwrap();
+    let mut command = program();
+    command
+        .args(["serve", "--listen", &address, "--http", "none", "--data"])
+        .arg(data.path());
+    let failed = finish(&mut command, b"").expect(1);
+    assert!(
+        failed.err.contains(&format!("cannot listen on {address}")),
+        "{}",
+        failed.err
+    );
+    assert!(failed.err.contains("choose another address"), "{}", failed.err);
+}
+
+/// A client in the middle of a request keeps a shutdown waiting; whoever cannot wait says so again.
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let data = TempDir::new().unwrap();
+    let (mut child, started) = serve(
+        data.path(),
+        &[
+            "--set",
+            "shutdown.timeout.ms=1min",
+            "--set",
+            "request.stall.timeout.ms=1min",
+        ],
+    );
+    let mut client = TcpStream::connect(started["kafka"][0]["address"].as_str().unwrap()).unwrap();
+    client.write_all(&[0, 0, 0, 100, 0]).unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+    signal(&child, "-TERM");
+    assert!(log.any(|line| line.is_ok_and(|line| line.contains("shutting down"))));
+    signal(&child, "-TERM");
+    let begin = Instant::now();
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+    assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
+}

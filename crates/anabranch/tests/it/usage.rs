@@ -1,0 +1,157 @@
+//! What a person sees who types something wrong, or asks how it is meant.
+
+use std::net::TcpListener;
+
+use crate::support::{finish, program, run};
+
+#[test]
+fn help_has_examples_and_exit_codes() {
+    let help = run(&["--help"]).expect(0).text();
+    assert!(help.contains("anabranch serve"), "{help}");
+    assert!(help.contains("Exit codes: 0 done, 1 failed"), "{help}");
+    for family in [
+        "serve", "topic", "group", "produce", "consume", "cluster", "config",
+    ] {
+        let help = run(&[family, "--help"]).expect(0).text();
+        assert!(help.contains("Examples:\n  anabranch "), "{family}: {help}");
+    }
+}
+
+#[test]
+fn wrong_usage_is_code_2_and_says_what_is_right() {
+    for (args, why) in [
+        (&["tpoic"][..], "topic"),
+        (&["topic", "create"], "<NAME>"),
+        (&["topic", "create", "t", "-p", "0"], "0 is not in 1.."),
+        (&["topic", "alter", "t"], "--partitions <N>"),
+        (
+            &["topic", "list", "--bootstrap", "host:port"],
+            "\"port\" is not a port",
+        ),
+        (&["topic", "list", "--timeout", "soon"], "is not a duration"),
+        (&["group", "reset", "g", "--to-latest"], "--topic"),
+        (&["group", "reset", "g", "--topic", "t"], "--to-earliest"),
+        (
+            &[
+                "group",
+                "reset",
+                "g",
+                "--topic",
+                "t",
+                "--to-latest",
+                "--shift-by",
+                "1",
+            ],
+            "cannot be used with",
+        ),
+        (
+            &["consume", "t", "--from", "middle"],
+            "expected start, end, an offset",
+        ),
+        (
+            &["consume", "t", "--output", "xml"],
+            "expected value, json, kv, raw",
+        ),
+        (
+            &["consume", "t", "-g", "g", "--from", "7"],
+            "with --group, --from is start or end",
+        ),
+        (&["produce", "t", "--compression", "rar"], "invalid value 'rar'"),
+        (&["produce", "t", "--header", "x"], "expected NAME=VALUE"),
+        (
+            &["produce", "t", "--input", "kv", "--key-separator", ""],
+            "must not be empty",
+        ),
+        (
+            &["produce", "t", "--idempotent", "--acks", "1"],
+            "--idempotent needs --acks all",
+        ),
+    ] {
+        let failed = run(args).expect(2);
+        assert!(failed.err.contains(why), "{args:?}: {}", failed.err);
+        assert!(!failed.err.contains("panicked"), "{}", failed.err);
+    }
+}
+
+#[test]
+fn no_broker_is_code_4_with_cause_and_remedy() {
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .to_string();
+    for args in [
+        &["topic", "list"][..],
+        &["group", "list"],
+        &["cluster"],
+        &["produce", "t"],
+        &["consume", "t"],
+    ] {
+        let failed = finish(program().args(args).args(["-b", &free]), b"x\n").expect(4);
+        assert!(
+            failed
+                .err
+                .contains(&format!("error: cannot reach {free}: connection refused")),
+            "{}",
+            failed.err
+        );
+        assert!(
+            failed
+                .err
+                .contains("hint: is a broker running? start one with `anabranch serve`"),
+            "{}",
+            failed.err
+        );
+        assert!(failed.out.is_empty());
+    }
+    let failed = finish(
+        program()
+            .args(["topic", "list", "--format", "json"])
+            .env("ANABRANCH_BOOTSTRAP", &free),
+        b"",
+    )
+    .expect(4);
+    let error: serde_json::Value = serde_json::from_str(&failed.err).unwrap();
+    assert_eq!(error["exit_code"], 4);
+    assert_eq!(error["error"], format!("cannot reach {free}: connection refused"));
+}
+
+#[test]
+fn a_listener_that_is_no_broker_is_code_4() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let failed = run(&["topic", "list", "-b", &address, "--timeout", "300ms"]).expect(4);
+    assert!(
+        failed
+            .err
+            .contains(&format!("no answer from {address} within 0.3 s")),
+        "{}",
+        failed.err
+    );
+    assert!(
+        failed.err.contains("hint: does a Kafka broker listen there"),
+        "{}",
+        failed.err
+    );
+}
+
+#[test]
+fn a_property_that_librdkafka_does_not_know_is_code_2() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let failed = run(&["topic", "list", "-b", &address, "-X", "colour=red"]).expect(2);
+    assert!(
+        failed
+            .err
+            .contains("-X colour=red: No such configuration property"),
+        "{}",
+        failed.err
+    );
+}
+
+#[test]
+fn the_versions_are_shown() {
+    let version = run(&["version", "--format", "json"]).expect(0).json();
+    assert_eq!(version["anabranch"], env!("CARGO_PKG_VERSION"));
+    assert!(version["librdkafka"].as_str().unwrap().starts_with('2'));
+}
