@@ -139,7 +139,10 @@ impl Incoming {
         })
     }
 
-    /// Reads the body, to its last byte.
+    /// Reads the body.
+    ///
+    /// Bytes behind it are ignored, as Apache Kafka does: librdkafka (seen with 2.12.1) ends a Metadata request for all
+    /// topics in the flexible versions with three bytes too many.
     ///
     /// # Errors
     /// [`DecodeError`]; its code is the answer, where the response has a place for one.
@@ -150,9 +153,7 @@ impl Incoming {
             "the caller chose the type by the key"
         );
         let mut r = self.body.clone();
-        let body = T::decode(&mut r, self.header.api_version)?;
-        r.finish()?;
-        Ok(body)
+        T::decode(&mut r, self.header.api_version)
     }
 }
 
@@ -226,7 +227,9 @@ pub fn decode_response<T: Message>(frame: Bytes, version: i16) -> Result<(i32, T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::msg::{ApiVersionsRequest, ApiVersionsResponse, HeartbeatRequest, HeartbeatResponse};
+    use crate::msg::{
+        ApiVersionsRequest, ApiVersionsResponse, HeartbeatRequest, HeartbeatResponse, MetadataRequest,
+    };
     use crate::prim::DecodeErrorKind;
 
     #[test]
@@ -279,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncation_is_an_error_and_so_is_a_byte_too_many() {
+    fn every_truncation_is_an_error_and_a_byte_too_many_is_not() {
         for version in 0..=4 {
             let frame = request(version).slice(PREFIX_LEN..);
             for end in 0..frame.len() {
@@ -291,12 +294,17 @@ mod tests {
             let mut longer = frame.to_vec();
             longer.push(0);
             let incoming = Incoming::parse(longer.into()).expect("a whole header");
-            let error = incoming
-                .decode::<HeartbeatRequest>()
-                .expect_err("a byte too many");
-            assert_eq!(error.kind, DecodeErrorKind::Trailing(1));
-            assert_eq!(error.code(), crate::ErrorCode::InvalidRequest);
+            incoming.decode::<HeartbeatRequest>().expect("a whole body");
         }
+    }
+
+    /// What librdkafka 2.12.1 sends to list all topics: the array's place is four bytes, its flexible form takes one.
+    #[test]
+    fn metadata_for_all_topics_as_librdkafka_sends_it() {
+        let frame = b"\0\x03\0\x0d\0\0\0\x03\0\x09anabranch\0\0\0\0\0\0\0\0";
+        let incoming = Incoming::parse(Bytes::from_static(frame)).expect("a whole header");
+        let body: MetadataRequest = incoming.decode().expect("a whole body");
+        assert_eq!((body.topics, body.allow_auto_topic_creation), (None, false));
     }
 
     #[test]
