@@ -223,3 +223,35 @@ fn a_newer_format_is_named_as_such() {
         Err(CodecError::UnknownTag { tag: 99, .. })
     ));
 }
+
+#[test]
+fn the_index_of_owners_never_loses_somebody_elses_entry() {
+    let group = || "g".to_owned();
+    let held = Held::from([(TopicId([1; 16]), [(0, 1)].into())]);
+    let mut coordinator = Coordinator::new(GroupSettings::default());
+    for id in ["a", "b"] {
+        let member = Member {
+            member_id: id.into(),
+            ..Member::default()
+        };
+        coordinator.apply(&GroupChange::Member {
+            group: group(),
+            member,
+        });
+        let current = Current {
+            assigned: held.clone(),
+            ..Current::default()
+        };
+        coordinator.apply(&GroupChange::Current {
+            group: group(),
+            member_id: id.into(),
+            current,
+        });
+    }
+    coordinator.apply(&GroupChange::MemberGone {
+        group: group(),
+        member_id: "a".into(),
+    });
+    let owners = &coordinator.groups()["g"].consumer().unwrap().owners;
+    assert_eq!(owners.get(&(TopicId([1; 16]), 0)).map(String::as_str), Some("b"));
+}

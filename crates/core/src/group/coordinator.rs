@@ -29,6 +29,8 @@ pub struct Coordinator {
     pub(super) barriers: BTreeMap<String, Barrier>,
     pub(super) timers: Timers,
     pub(super) regexes: Regexes,
+    /// Notices about subscriptions that were given already: members repeat their JoinGroup.
+    pub(super) given: BTreeSet<(String, String)>,
 }
 
 /// What a request led to, besides its own answer.
@@ -234,11 +236,24 @@ impl Coordinator {
         Ok(())
     }
 
+    /// Gives a notice unless it was given already.
+    pub(super) fn notice_once(&mut self, step: &mut Step<'_>, group: &str, text: String) {
+        if self.given.len() >= NOTICES_REMEMBERED_MAX {
+            self.given.clear();
+        }
+        if self.given.insert((group.to_owned(), text.clone())) {
+            step.notice(group, text);
+        }
+    }
+
     /// Whether one more group may exist.
     pub(super) fn has_room_for(&self, group: &str) -> bool {
         self.groups.contains_key(group) || self.groups.len() < self.settings.groups_max
     }
 }
+
+/// Notices that are remembered as given; more are forgotten, and may come again.
+const NOTICES_REMEMBERED_MAX: usize = 1_024;
 
 fn reason(kind: TimerKind) -> &'static str {
     match kind {

@@ -135,7 +135,7 @@ impl Coordinator {
     }
 
     /// Which kind of group answers; an answer that surprises gets a notice.
-    fn host(&self, step: &mut Step<'_>, request: &JoinGroup) -> Result<Host, ErrorCode> {
+    fn host(&mut self, step: &mut Step<'_>, request: &JoinGroup) -> Result<Host, ErrorCode> {
         let group = request.group_id.as_str();
         if self.is_barrier_occupied(group) {
             return Ok(Host::Leader);
@@ -159,7 +159,7 @@ impl Coordinator {
                     "assignor {first:?} is not known; {:?} assigns, since the group's other members let the broker assign",
                     self.assignor(group).name()
                 );
-                step.notice(group, text);
+                self.notice_once(step, group, text);
             }
             return Ok(Host::Broker);
         }
@@ -169,12 +169,12 @@ impl Coordinator {
         if is_consumer && !has_user_data(request) && first != STREAMS {
             let text =
                 format!("assignor {first:?} is not known and sends no data of its own; \"uniform\" assigns");
-            step.notice(group, text);
+            self.notice_once(step, group, text);
             return Ok(Host::Broker);
         }
         if is_consumer {
             let text = format!("assignor {first:?} is not known here, so a client leads the group");
-            step.notice(group, text);
+            self.notice_once(step, group, text);
         }
         Ok(Host::Leader)
     }

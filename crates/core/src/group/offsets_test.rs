@@ -254,6 +254,26 @@ fn members_of_the_consumer_protocol_commit_at_their_epoch() {
 }
 
 #[test]
+fn an_older_epoch_is_not_good_for_what_came_later() {
+    let mut bench = Bench::new(&[("t", 4)]);
+    let a = bench.consumer(&modern("a", &["t"])).unwrap();
+    bench.consumer(&modern("b", &["t"])).unwrap();
+    let told = bench.consumer(&alive("a", a.member_epoch, None)).unwrap();
+    let half = bench
+        .consumer(&alive("a", a.member_epoch, told.assignment))
+        .unwrap();
+    bench.consumer(&alive("b", -1, None)).unwrap();
+    let all = bench.consumer(&alive("a", half.member_epoch, None)).unwrap();
+    assert_eq!(all.assignment.unwrap()[0].1, [0, 1, 2, 3]);
+    assert_eq!(bench.commit("a", half.member_epoch, "t", 0, 1), ErrorCode::None);
+    assert_eq!(
+        bench.commit("a", half.member_epoch, "t", 3, 1),
+        ErrorCode::StaleMemberEpoch
+    );
+    assert_eq!(bench.commit("a", all.member_epoch, "t", 3, 1), ErrorCode::None);
+}
+
+#[test]
 fn instances_are_checked_on_commit() {
     let mut bench = Bench::new(&[("t", 1)]);
     let joins = JoinGroup {

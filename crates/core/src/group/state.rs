@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 
+use super::assign::is_eager;
 use crate::cursor::Cursor;
 use crate::ids::TopicId;
 
@@ -202,6 +203,13 @@ impl Member {
     /// Whether the member speaks the classic protocol.
     pub fn is_classic(&self) -> bool {
         self.classic.is_some()
+    }
+
+    /// Whether the member keeps its partitions while it rejoins.
+    pub fn is_cooperative(&self) -> bool {
+        self.classic
+            .as_ref()
+            .is_none_or(|classic| !classic.protocols.iter().any(|name| is_eager(name)))
     }
 }
 

@@ -119,6 +119,19 @@ fn sticky_balances_unequal_subscriptions() {
 }
 
 #[test]
+fn who_had_most_keeps_the_odd_one() {
+    let mut problem = problem(&[3], &[("a", &[0]), ("b", &[0])]);
+    let had = |list: &[i32]| Partitions::from([(id(0), list.iter().copied().collect())]);
+    problem.members.get_mut("a").unwrap().previous = had(&[0]);
+    problem.members.get_mut("b").unwrap().previous = had(&[1, 2]);
+    let plan = assign(Assignor::Sticky, &problem);
+    assert_eq!(
+        (of(&plan, "a"), of(&plan, "b")),
+        (vec![(0, vec![0])], vec![(0, vec![1, 2])])
+    );
+}
+
+#[test]
 fn names_lead_to_plans() {
     for (name, assignor) in [
         ("range", Assignor::Range),

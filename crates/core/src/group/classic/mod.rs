@@ -11,6 +11,8 @@
 mod join;
 mod phases;
 mod sync;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -15,7 +15,11 @@ fn connect(member: &str) -> JoinGroup {
 }
 
 fn named(member: &str, instance: &str) -> JoinGroup {
-    JoinGroup { version: 9, instance_id: Some(instance.into()), ..connect(member) }
+    JoinGroup {
+        version: 9,
+        instance_id: Some(instance.into()),
+        ..connect(member)
+    }
 }
 
 fn plan(bench: &mut Bench, leader: &JoinAnswer, assignments: &[(&str, &str)]) -> Token {
@@ -54,7 +58,11 @@ fn pair(bench: &mut Bench) -> (JoinAnswer, JoinAnswer) {
 fn a_generation_has_one_leader_who_sees_all() {
     let mut bench = Bench::new(&[]);
     let alone = bench.join(&connect(""));
-    assert_eq!((alone.generation_id, &alone.leader), (1, &alone.member_id), "nobody is made to wait");
+    assert_eq!(
+        (alone.generation_id, &alone.leader),
+        (1, &alone.member_id),
+        "nobody is made to wait"
+    );
     let (a, b) = {
         let mut bench = Bench::new(&[]);
         pair(&mut bench)
@@ -63,8 +71,18 @@ fn a_generation_has_one_leader_who_sees_all() {
     assert_eq!((&a.leader, &b.leader), (&a.member_id, &a.member_id));
     assert_eq!(a.protocol_type.as_deref(), Some("connect"));
     assert_eq!(a.protocol_name.as_deref(), Some("compat"));
-    let roll: Vec<_> = a.members.iter().map(|member| (&member.member_id, &member.metadata[..])).collect();
-    assert_eq!(roll, [(&a.member_id, format!("meta-{}", a.member_id).as_bytes()), (&b.member_id, b"meta-")]);
+    let roll: Vec<_> = a
+        .members
+        .iter()
+        .map(|member| (&member.member_id, &member.metadata[..]))
+        .collect();
+    assert_eq!(
+        roll,
+        [
+            (&a.member_id, format!("meta-{}", a.member_id).as_bytes()),
+            (&b.member_id, b"meta-")
+        ]
+    );
     assert!(b.members.is_empty(), "only the leader sees the others");
 }
 
@@ -73,12 +91,20 @@ fn stable_members_are_answered_at_once() {
     let mut bench = Bench::new(&[]);
     let (a, b) = pair(&mut bench);
     assert_eq!(bench.heartbeat(&b.member_id, 2), ErrorCode::None);
-    assert_eq!(bench.sync(&b.member_id, 2).assignment, "for b", "an answer that was lost");
+    assert_eq!(
+        bench.sync(&b.member_id, 2).assignment,
+        "for b",
+        "an answer that was lost"
+    );
     let again = bench.join(&JoinGroup {
         protocols: vec![("compat".into(), Bytes::from_static(b"meta-"))],
         ..connect(&b.member_id)
     });
-    assert_eq!((again.generation_id, again.error), (2, ErrorCode::None), "nothing about it is new");
+    assert_eq!(
+        (again.generation_id, again.error),
+        (2, ErrorCode::None),
+        "nothing about it is new"
+    );
     assert_eq!(bench.heartbeat(&b.member_id, 1), ErrorCode::IllegalGeneration);
     assert_eq!(bench.heartbeat("nobody", 2), ErrorCode::UnknownMemberId);
     assert_eq!(bench.sync(&a.member_id, 1).error, ErrorCode::IllegalGeneration);
@@ -93,7 +119,10 @@ fn a_leader_that_joins_again_starts_a_new_generation() {
     assert_eq!(bench.heartbeat(&b.member_id, 2), ErrorCode::RebalanceInProgress);
     assert_eq!(bench.sync(&b.member_id, 2).error, ErrorCode::RebalanceInProgress);
     let b = bench.join(&connect(&b.member_id));
-    assert_eq!((b.generation_id, bench.join_answer(waiting).generation_id), (3, 3));
+    assert_eq!(
+        (b.generation_id, bench.join_answer(waiting).generation_id),
+        (3, 3)
+    );
 }
 
 #[test]
@@ -107,7 +136,13 @@ fn changed_metadata_of_a_follower_starts_a_new_generation() {
     assert_eq!(bench.join_answer(waiting).generation_id, 3);
     // While the plan is awaited, the same request is answered again; a changed one starts over.
     assert_eq!(bench.join(&connect(&b.member_id)).generation_id, 3);
-    let parked = follow(&mut bench, &JoinAnswer { generation_id: 3, ..b.clone() });
+    let parked = follow(
+        &mut bench,
+        &JoinAnswer {
+            generation_id: 3,
+            ..b.clone()
+        },
+    );
     let mut other = connect(&b.member_id);
     other.protocols[0].1 = Bytes::from_static(b"new");
     let waiting = bench.send_join(&other);
@@ -138,7 +173,11 @@ fn a_member_that_dies_in_a_join_is_not_waited_for_longer_than_its_session() {
     bench.pass(9_999);
     assert_eq!(bench.answer(waiting), None);
     bench.pass(1);
-    assert_eq!(bench.join_answer(waiting).generation_id, 3, "at once when its session ends");
+    assert_eq!(
+        bench.join_answer(waiting).generation_id,
+        3,
+        "at once when its session ends"
+    );
 }
 
 #[test]
@@ -151,9 +190,20 @@ fn a_request_whose_connection_is_gone_is_forgotten() {
     let effects = bench.coordinator.disconnected(bench.now, &bench.topics, lost);
     bench.take(effects);
     let b2 = bench.join(&connect(&b.member_id));
-    assert_eq!((b2.generation_id, bench.join_answer(waiting).members.len()), (3, 2));
+    assert_eq!(
+        (b2.generation_id, bench.join_answer(waiting).members.len()),
+        (3, 2)
+    );
     assert_eq!(bench.answer(lost), None, "nobody is there to read it");
     // A member that knows its id may come back; until then it is waited for.
+    plan(
+        &mut bench,
+        &JoinAnswer {
+            generation_id: 3,
+            ..a.clone()
+        },
+        &[],
+    );
     let waiting = bench.send_join(&connect(&a.member_id));
     let effects = bench.coordinator.disconnected(bench.now, &bench.topics, waiting);
     bench.take(effects);
@@ -170,10 +220,22 @@ fn leaving_starts_over_or_completes() {
     bench.leave(&b.member_id, None);
     let a = bench.join_answer(waiting);
     assert_eq!((a.generation_id, a.members.len()), (3, 1));
-    assert_eq!(bench.leave("nobody", None).members[0].1, ErrorCode::UnknownMemberId);
+    assert_eq!(
+        bench.leave("nobody", None).members[0].1,
+        ErrorCode::UnknownMemberId
+    );
     bench.leave(&a.member_id, None);
-    let Kind::Classic(generation) = &bench.coordinator.groups()["g"].kind else { panic!() };
-    assert_eq!((generation.generation, generation.members.len(), generation.settled), (4, 0, true));
+    let Kind::Classic(generation) = &bench.coordinator.groups()["g"].kind else {
+        panic!()
+    };
+    assert_eq!(
+        (
+            generation.generation,
+            generation.members.len(),
+            generation.settled
+        ),
+        (4, 0, true)
+    );
     assert_eq!(bench.coordinator.next_deadline(), None);
     bench.check_fold();
 }
@@ -223,7 +285,11 @@ fn a_restart_keeps_a_stable_group() {
     assert_eq!(bench.sync(&b.member_id, 2).assignment, "for b");
     assert_eq!(bench.journal.len(), journal);
     bench.pass(10_000);
-    assert_eq!(bench.heartbeat(&a.member_id, 2), ErrorCode::UnknownMemberId, "sessions run again");
+    assert_eq!(
+        bench.heartbeat(&a.member_id, 2),
+        ErrorCode::UnknownMemberId,
+        "sessions run again"
+    );
 }
 
 #[test]
@@ -234,27 +300,66 @@ fn a_static_member_comes_back_unnoticed() {
     assert_eq!(bench.sync_answer(led).assignment, "for i");
     let back = bench.join(&named("", "i"));
     assert_ne!(back.member_id, a.member_id);
-    assert_eq!((back.generation_id, back.skip_assignment), (a.generation_id, true), "the plan holds");
-    assert_eq!(bench.sync(&back.member_id, back.generation_id).assignment, "for i");
-    assert_eq!(bench.join(&named(&a.member_id, "i")).error, ErrorCode::FencedInstanceId);
-    let older = bench.join(&JoinGroup { version: 5, ..named("", "i") });
-    assert_ne!(older.leader, older.member_id, "an older client must not make a plan nobody waits for");
+    assert_eq!(
+        (back.generation_id, back.skip_assignment),
+        (a.generation_id, true),
+        "the plan holds"
+    );
+    assert_eq!(
+        bench.sync(&back.member_id, back.generation_id).assignment,
+        "for i"
+    );
+    assert_eq!(
+        bench.join(&named(&a.member_id, "i")).error,
+        ErrorCode::FencedInstanceId
+    );
+    let older = bench.join(&JoinGroup {
+        version: 5,
+        ..named("", "i")
+    });
+    assert_ne!(
+        older.leader, older.member_id,
+        "an older client must not make a plan nobody waits for"
+    );
     bench.restart();
-    assert_eq!(bench.sync(&older.member_id, older.generation_id).assignment, "for i");
+    assert_eq!(
+        bench.sync(&older.member_id, older.generation_id).assignment,
+        "for i"
+    );
     assert_eq!(bench.leave("", Some("i")).members[0].1, ErrorCode::None);
 }
 
 #[test]
 fn member_ids_are_handed_out_and_expire() {
     let mut bench = Bench::new(&[]);
-    let asked = bench.join(&JoinGroup { version: 4, ..connect("") });
+    let asked = bench.join(&JoinGroup {
+        version: 4,
+        ..connect("")
+    });
     assert_eq!(asked.error, ErrorCode::MemberIdRequired);
     bench.pass(9_999);
-    let joined = bench.join(&JoinGroup { version: 4, ..connect(&asked.member_id) });
-    assert_eq!((joined.error, joined.member_id), (ErrorCode::None, asked.member_id.clone()));
-    let late = bench.join(&JoinGroup { version: 4, ..connect("") });
+    let joined = bench.join(&JoinGroup {
+        version: 4,
+        ..connect(&asked.member_id)
+    });
+    assert_eq!(
+        (joined.error, joined.member_id),
+        (ErrorCode::None, asked.member_id.clone())
+    );
+    let late = bench.join(&JoinGroup {
+        version: 4,
+        ..connect("")
+    });
     bench.pass(10_000);
-    assert_eq!(bench.join(&JoinGroup { version: 4, ..connect(&late.member_id) }).error, ErrorCode::UnknownMemberId);
+    assert_eq!(
+        bench
+            .join(&JoinGroup {
+                version: 4,
+                ..connect(&late.member_id)
+            })
+            .error,
+        ErrorCode::UnknownMemberId
+    );
     assert_eq!(bench.join(&connect("made up")).error, ErrorCode::UnknownMemberId);
 }
 
@@ -262,16 +367,28 @@ fn member_ids_are_handed_out_and_expire() {
 fn members_must_share_type_and_protocol() {
     let mut bench = Bench::new(&[]);
     let with = |names: &[&str]| JoinGroup {
-        protocols: names.iter().map(|name| ((*name).to_owned(), Bytes::new())).collect(),
+        protocols: names
+            .iter()
+            .map(|name| ((*name).to_owned(), Bytes::new()))
+            .collect(),
         ..connect("")
     };
     let a = bench.join(&with(&["x", "y"]));
     assert_eq!(a.protocol_name.as_deref(), Some("x"));
-    assert_eq!(bench.join(&with(&["z"])).error, ErrorCode::InconsistentGroupProtocol);
-    let other = JoinGroup { protocol_type: "sr".into(), ..with(&["x"]) };
+    assert_eq!(
+        bench.join(&with(&["z"])).error,
+        ErrorCode::InconsistentGroupProtocol
+    );
+    let other = JoinGroup {
+        protocol_type: "sr".into(),
+        ..with(&["x"])
+    };
     assert_eq!(bench.join(&other).error, ErrorCode::InconsistentGroupProtocol);
     let waiting = bench.send_join(&with(&["z", "y"]));
-    let a = bench.join(&JoinGroup { member_id: a.member_id, ..with(&["x", "y"]) });
+    let a = bench.join(&JoinGroup {
+        member_id: a.member_id,
+        ..with(&["x", "y"])
+    });
     assert_eq!(a.protocol_name.as_deref(), Some("y"), "the one both have");
     assert_eq!(bench.join_answer(waiting).protocol_name.as_deref(), Some("y"));
     let sync = SyncGroup {
@@ -282,14 +399,24 @@ fn members_must_share_type_and_protocol() {
         ..SyncGroup::default()
     };
     let token = bench.send_sync(&sync);
-    assert_eq!(bench.sync_answer(token).error, ErrorCode::InconsistentGroupProtocol);
+    assert_eq!(
+        bench.sync_answer(token).error,
+        ErrorCode::InconsistentGroupProtocol
+    );
     let request = modern("m", &["t"]);
-    assert_eq!(bench.consumer(&request).unwrap_err().code(), ErrorCode::GroupIdNotFound, "a client leads here");
+    assert_eq!(
+        bench.consumer(&request).unwrap_err().code(),
+        ErrorCode::GroupIdNotFound,
+        "a client leads here"
+    );
 }
 
 #[test]
 fn the_first_generation_may_wait_for_company() {
-    let settings = GroupSettings { initial_rebalance_delay_ms: 3_000, ..GroupSettings::default() };
+    let settings = GroupSettings {
+        initial_rebalance_delay_ms: 3_000,
+        ..GroupSettings::default()
+    };
     let mut bench = Bench::with(settings, &[]);
     let a = bench.send_join(&connect(""));
     bench.pass(2_000);
@@ -297,22 +424,42 @@ fn the_first_generation_may_wait_for_company() {
     bench.pass(1_000);
     assert_eq!(bench.answer(a), None, "somebody came: wait a little longer");
     bench.pass(3_000);
-    assert_eq!((bench.join_answer(a).generation_id, bench.join_answer(b).generation_id), (1, 1));
+    assert_eq!(
+        (
+            bench.join_answer(a).generation_id,
+            bench.join_answer(b).generation_id
+        ),
+        (1, 1)
+    );
 }
 
 #[test]
 fn sizes_are_bounded() {
-    let settings = GroupSettings { size_max: 2, assignment_bytes_max: 8, ..GroupSettings::default() };
+    let settings = GroupSettings {
+        size_max: 2,
+        assignment_bytes_max: 8,
+        ..GroupSettings::default()
+    };
     let mut bench = Bench::with(settings, &[]);
     let a = bench.join(&connect(""));
     let big = plan(&mut bench, &a, &[(&a.member_id, "123456789")]);
     assert_eq!(bench.sync_answer(big).error, ErrorCode::InvalidRequest);
     let good = plan(&mut bench, &a, &[(&a.member_id, "12345678")]);
     assert_eq!(bench.sync_answer(good).error, ErrorCode::None);
-    let asked = bench.join(&JoinGroup { version: 4, ..connect("") });
+    let asked = bench.join(&JoinGroup {
+        version: 4,
+        ..connect("")
+    });
     assert_eq!(asked.error, ErrorCode::MemberIdRequired);
-    let third = bench.join(&JoinGroup { version: 4, ..connect("") });
-    assert_eq!(third.error, ErrorCode::GroupMaxSizeReached, "ids handed out count");
+    let third = bench.join(&JoinGroup {
+        version: 4,
+        ..connect("")
+    });
+    assert_eq!(
+        third.error,
+        ErrorCode::GroupMaxSizeReached,
+        "ids handed out count"
+    );
     assert_eq!(third.member_id, "");
 }
 

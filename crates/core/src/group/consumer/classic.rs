@@ -182,6 +182,7 @@ impl Coordinator {
         }
         // A member that is about to release something gets an answer: only with it can it release.
         let releases = state.current.progress == Progress::Unrevoked;
+        let assignment = encode_assignment(&by_name(&state.current.assigned, step.topics));
         let must_rejoin = self
             .consumer(group)
             .is_some_and(|consumer| consumer.must_rejoin(id));
@@ -189,7 +190,6 @@ impl Coordinator {
             self.tell_to_rejoin(step.now.mono_ms, group, id);
             return Err(ErrorCode::RebalanceInProgress);
         }
-        let assignment = encode_assignment(&by_name(&state.current.assigned, step.topics));
         self.timers.cancel(&TimerKey::new(group, id, TimerKind::Sync));
         self.restart_session(step.now.mono_ms, group, id);
         Ok(SyncAnswer {
@@ -236,7 +236,7 @@ impl Coordinator {
         id: &str,
         instance: Option<&str>,
         generation: i32,
-    ) -> Result<MemberState, ErrorCode> {
+    ) -> Result<&MemberState, ErrorCode> {
         let consumer = self.consumer(group).ok_or(ErrorCode::UnknownMemberId)?;
         if let Some(instance) = instance {
             let holder = consumer
@@ -254,7 +254,7 @@ impl Coordinator {
         if state.current.epoch != generation {
             return Err(ErrorCode::IllegalGeneration);
         }
-        Ok(state.clone())
+        Ok(state)
     }
 
     /// LeaveGroup, for any members of a group that the broker assigns (operators remove members with it, too).

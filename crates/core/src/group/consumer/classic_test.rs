@@ -512,6 +512,13 @@ fn unknown_assignors_get_the_nearest_or_a_leader_of_their_own() {
         .push(("range".into(), subscription(&["t"], &[], None)));
     assert_eq!(bench.join(&either).error, ErrorCode::None);
     assert!(bench.notices.pop().unwrap().text.contains("\"theirs\""));
+    bench.join(&either);
+    assert!(
+        bench.notices.pop().unwrap().text.contains("\"range\" assigns"),
+        "the plan is another now"
+    );
+    bench.join(&either);
+    assert!(bench.notices.is_empty(), "what was said is not said again");
     let other_type = JoinGroup {
         protocol_type: "connect".into(),
         ..with("range", None)

@@ -257,7 +257,7 @@ impl Coordinator {
             return;
         };
         let is_settled = state.current.progress == Progress::Stable && state.current.epoch == consumer.epoch;
-        if is_settled && !subscription_changed {
+        if is_settled {
             return;
         }
         let subscribed = self.regexes.resolve(&state.member, step.topics, &self.settings);
@@ -384,8 +384,7 @@ impl MemberState {
 }
 
 impl ConsumerGroup {
-    /// Whether a classic member has to rejoin: it must give something up, or something it waits for has become
-    /// free. A member whose assignment stays as it is is left alone, however often the epoch grows.
+    /// Whether a classic member has to rejoin: it must give something up, or what it waits for has become free. A member whose assignment stays as it is is left alone, however often the epoch grows.
     pub(in crate::group) fn must_rejoin(&self, member_id: &str) -> bool {
         let Some(state) = self.members.get(member_id) else {
             return false;
@@ -396,18 +395,29 @@ impl ConsumerGroup {
                 .get(topic)
                 .is_some_and(|partitions| partitions.contains(partition))
         };
+        // Eager members stop for a rejoin, so one that has work waits until everything it is to get is free.
+        let takes_part = state.member.is_cooperative() || current.assigned.is_empty();
         let gives_up = !current.revoking.is_empty()
             || current
                 .assigned
                 .iter()
                 .any(|(topic, held)| held.keys().any(|p| !wanted(topic, p)));
-        let gains = target.iter().any(|(topic, partitions)| {
-            let held = current.assigned.get(topic);
-            partitions.iter().any(|partition| {
-                !held.is_some_and(|held| held.contains_key(partition))
-                    && !self.owners.contains_key(&(*topic, *partition))
+        let lacking = || {
+            target.iter().flat_map(|(topic, partitions)| {
+                let held = current.assigned.get(topic);
+                let lacks = move |partition: &&i32| !held.is_some_and(|held| held.contains_key(partition));
+                partitions
+                    .iter()
+                    .filter(lacks)
+                    .map(move |partition| (*topic, *partition))
             })
-        });
+        };
+        let is_free = |key: (TopicId, i32)| !self.owners.contains_key(&key);
+        let gains = if takes_part {
+            lacking().any(is_free)
+        } else {
+            lacking().next().is_some() && lacking().all(is_free)
+        };
         gives_up || gains
     }
 }

@@ -11,7 +11,7 @@ use crate::group::assign::Assignor;
 use crate::group::change::GroupChange;
 use crate::group::coordinator::{Coordinator, Effects, Step, to_ms};
 use crate::group::ids::member_id;
-use crate::group::state::{Current, Held, Kind, Member, MemberState, Partitions, Progress};
+use crate::group::state::{Current, Held, Kind, Member, Partitions, Progress};
 use crate::group::timers::{TimerKey, TimerKind};
 use crate::group::topics::Topics;
 use crate::ids::{Now, TopicId};
@@ -104,6 +104,10 @@ impl Coordinator {
         request: &ConsumerHeartbeat,
     ) -> Result<ConsumerHeartbeatAnswer, Refused> {
         let group = request.group_id.as_str();
+        if self.is_keep_alive(caller, request) {
+            self.restart_session(step.now.mono_ms, group, &request.member_id);
+            return self.answer(group, &request.member_id, false, request);
+        }
         self.open_to_consumers(step, request)?;
         let id = if request.member_id.is_empty() {
             member_id("", fresh)
@@ -128,7 +132,34 @@ impl Coordinator {
         }
         let released_before = before.as_ref().map(|state| &state.current);
         self.watch_release_after(step.now.mono_ms, group, &id, released_before);
-        self.answer(group, &id, before.as_ref(), request)
+        let now = self.member(group, &id).map(|state| &state.current.assigned);
+        let changed = before.as_ref().map(|old| &old.current.assigned) != now;
+        self.answer(group, &id, changed, request)
+    }
+
+    /// The usual heartbeat: a settled member says that it is alive and nothing else.
+    fn is_keep_alive(&self, caller: &Caller, request: &ConsumerHeartbeat) -> bool {
+        let Some(consumer) = self.consumer(&request.group_id) else {
+            return false;
+        };
+        let Some(state) = consumer.members.get(&request.member_id) else {
+            return false;
+        };
+        let says_nothing = request.rebalance_timeout_ms == -1
+            && request.topic_names.is_none()
+            && request.topic_regex.is_none()
+            && request.assignor.is_none()
+            && request.rack_id.is_none()
+            && request.owned.is_none();
+        let (member, current) = (&state.member, &state.current);
+        says_nothing
+            && request.member_epoch > JOIN
+            && request.member_epoch == current.epoch
+            && current.epoch == consumer.epoch
+            && current.progress == Progress::Stable
+            && !member.is_classic()
+            && (&member.client_id, &member.client_host) == (&caller.client_id, &caller.host)
+            && member.instance_id == request.instance_id
     }
 
     /// The group must be one for the broker to assign; only a joining member makes it one.
@@ -250,7 +281,7 @@ impl Coordinator {
         &self,
         group: &str,
         id: &str,
-        before: Option<&MemberState>,
+        changed: bool,
         request: &ConsumerHeartbeat,
     ) -> Result<ConsumerHeartbeatAnswer, Refused> {
         let Some(state) = self.member(group, id) else {
@@ -262,7 +293,6 @@ impl Coordinator {
         let is_full = request.rebalance_timeout_ms != -1
             && (request.topic_names.is_some() || request.topic_regex.is_some())
             && request.owned.is_some();
-        let changed = before.is_none_or(|old| old.current.assigned != state.current.assigned);
         let assignment = (request.member_epoch == JOIN || is_full || changed).then(|| {
             let assigned = state.current.assigned.iter();
             assigned

@@ -423,6 +423,30 @@ fn what_a_member_no_longer_wants_goes_at_once() {
 }
 
 #[test]
+fn what_a_member_no_longer_wants_goes_at_once_even_while_it_releases() {
+    let mut bench = Bench::new(&[("t", 4), ("u", 2)]);
+    let a = bench.consumer(&modern("a", &["t", "u"])).unwrap();
+    bench.consumer(&modern("b", &["t"])).unwrap();
+    let told = bench.consumer(&alive("a", a.member_epoch, None)).unwrap();
+    assert_eq!(
+        told.member_epoch, a.member_epoch,
+        "it has partitions of t to release"
+    );
+    let narrower = ConsumerHeartbeat {
+        topic_names: Some(vec!["t".into()]),
+        ..alive("a", a.member_epoch, None)
+    };
+    let left = bench.consumer(&narrower).unwrap().assignment.unwrap();
+    assert_eq!(
+        left.iter().map(|(topic, _)| *topic).collect::<Vec<_>>(),
+        [bench.topics.id("t")]
+    );
+    let done = bench.consumer(&alive("a", a.member_epoch, Some(left))).unwrap();
+    assert!(done.member_epoch > a.member_epoch);
+    bench.check_fold();
+}
+
+#[test]
 fn a_group_has_a_size() {
     let settings = GroupSettings {
         size_max: 2,

@@ -3,7 +3,7 @@
 use anabranch_wire::ErrorCode;
 
 use crate::group::harness::{Bench, alive, classic, modern, read_assignment};
-use crate::group::{Assignor, ConsumerHeartbeat, JoinGroup};
+use crate::group::{Assignor, ConsumerHeartbeat, JoinAnswer, JoinGroup};
 
 fn parts(bytes: &bytes::Bytes) -> Vec<i32> {
     read_assignment(bytes)
@@ -103,27 +103,39 @@ fn version_0_has_its_session_as_rebalance_timeout() {
         rebalance_timeout_ms: -1,
         ..classic(member, "range", &["t"])
     };
-    let mut known: Vec<(String, i32)> = Vec::new();
+    // Told to rejoin, a client takes a second to do so, and another one to sync.
+    let mut known: Vec<(JoinAnswer, bool, bool)> = Vec::new();
     let mut generations = Vec::new();
     for second in 0..22 {
-        if second < 3 {
-            let joined = bench.join(&ask(""));
-            bench.sync(&joined.member_id, joined.generation_id);
-            known.push((joined.member_id, joined.generation_id));
-        }
-        for (id, generation) in &mut known {
-            match bench.heartbeat(id, *generation) {
-                ErrorCode::None => {}
-                ErrorCode::RebalanceInProgress => {
-                    let joined = bench.join(&ask(id));
-                    *generation = joined.generation_id;
-                    bench.sync(id, *generation);
-                }
-                other => panic!("second {second}: {other}"),
+        for (joined, must_join, must_sync) in &mut known {
+            if std::mem::take(must_join) {
+                *joined = bench.join(&ask(&joined.member_id));
+                assert_eq!(joined.error, ErrorCode::None, "second {second}");
+                *must_sync = true;
+            } else if std::mem::take(must_sync) {
+                *must_join = match bench.sync(&joined.member_id, joined.generation_id).error {
+                    ErrorCode::None => false,
+                    ErrorCode::RebalanceInProgress => true,
+                    other => panic!("second {second}: {other}"),
+                };
+            } else {
+                *must_join = match bench.heartbeat(&joined.member_id, joined.generation_id) {
+                    ErrorCode::None => false,
+                    ErrorCode::RebalanceInProgress => true,
+                    other => panic!("second {second}: {other}"),
+                };
             }
         }
+        if second < 3 {
+            known.push((bench.join(&ask("")), false, true));
+        }
         if second >= 12 {
-            generations.push(known.clone());
+            generations.push(
+                known
+                    .iter()
+                    .map(|(joined, ..)| joined.generation_id)
+                    .collect::<Vec<_>>(),
+            );
         }
         bench.pass(1_000);
     }
@@ -173,15 +185,23 @@ fn a_restart_in_the_middle_of_a_hand_over_keeps_it_safe() {
         gets.assignment
             .is_some_and(|assignment| assignment[0].1.len() == 2)
     );
-    // And one that never releases is still expelled.
+    // And one that never releases is still expelled, a full rebalance timeout after the restart.
     let c = bench.consumer(&modern("c", &["t"])).unwrap();
-    let mut epoch = gets.member_epoch;
+    let epoch = bench
+        .consumer(&alive("b", gets.member_epoch, None))
+        .unwrap()
+        .member_epoch;
+    bench.pass(15_000);
     bench.restart();
     for _ in 0..20 {
-        epoch = bench.consumer(&alive("b", epoch, None)).unwrap().member_epoch;
-        bench.consumer(&alive("c", c.member_epoch, None)).unwrap();
+        assert!(bench.consumer(&alive("b", epoch, None)).is_ok());
+        bench
+            .consumer(&alive("c", c.member_epoch.max(current(&bench, "c")), None))
+            .unwrap();
         bench.pass(1_000);
     }
+    let refused = bench.consumer(&alive("b", epoch, None)).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::UnknownMemberId);
 }
 
 #[test]
@@ -370,4 +390,57 @@ fn current(bench: &Bench, id: &str) -> i32 {
     bench.coordinator.groups()["g"].consumer().unwrap().members[id]
         .current
         .epoch
+}
+
+#[test]
+fn a_member_whose_partitions_went_while_it_joined_joins_again() {
+    let mut bench = Bench::new(&[("t", 4)]);
+    let a = bench.join(&classic("", "range", &["t"]));
+    bench.join(&classic("", "range", &["t"]));
+    let synced = bench.sync(&a.member_id, a.generation_id);
+    assert_eq!(
+        synced.error,
+        ErrorCode::RebalanceInProgress,
+        "rather than be given what it must give back"
+    );
+    assert_eq!(synced.assignment.len(), 0);
+    let (_, synced) = bench.enter(&a.member_id, "range", &["t"]);
+    assert_eq!(parts(&synced.assignment), [0, 1]);
+}
+
+#[test]
+fn an_eager_member_at_work_is_stopped_once_not_for_every_piece() {
+    let mut bench = Bench::new(&[("t", 3), ("u", 3)]);
+    let (a, synced) = bench.enter("", "sticky", &["t", "u"]);
+    assert_eq!(parts(&synced.assignment).len(), 6);
+    // Two members of the consumer protocol take two thirds, and leave one by one.
+    let b = bench.consumer(&modern("b", &["t", "u"])).unwrap();
+    let c = bench.consumer(&modern("c", &["t", "u"])).unwrap();
+    let (a, synced) = bench.enter(&a.member_id, "sticky", &["t", "u"]);
+    assert_eq!(parts(&synced.assignment).len(), 2);
+    let b = bench.consumer(&alive("b", b.member_epoch, None)).unwrap();
+    let c = bench.consumer(&alive("c", c.member_epoch, None)).unwrap();
+    assert_eq!((b.assignment.is_some(), c.assignment.is_some()), (true, true));
+    // They lose interest in t and u: all goes to a, but they let go of it one after the other.
+    for (id, epoch) in [("b", b.member_epoch), ("c", c.member_epoch)] {
+        let other = ConsumerHeartbeat {
+            topic_names: Some(vec![]),
+            ..alive(id, epoch, None)
+        };
+        bench.consumer(&other).unwrap();
+    }
+    assert_eq!(bench.heartbeat(&a.member_id, a.generation_id), ErrorCode::None);
+    bench.consumer(&alive("b", b.member_epoch, Some(vec![]))).unwrap();
+    assert_eq!(
+        bench.heartbeat(&a.member_id, a.generation_id),
+        ErrorCode::None,
+        "half of it is free: not yet"
+    );
+    bench.consumer(&alive("c", c.member_epoch, Some(vec![]))).unwrap();
+    assert_eq!(
+        bench.heartbeat(&a.member_id, a.generation_id),
+        ErrorCode::RebalanceInProgress
+    );
+    let (_, synced) = bench.enter(&a.member_id, "sticky", &["t", "u"]);
+    assert_eq!(parts(&synced.assignment).len(), 6);
 }

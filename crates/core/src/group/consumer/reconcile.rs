@@ -30,7 +30,7 @@ pub(super) struct Surroundings<'a> {
 pub(super) fn step(current: &Current, around: &Surroundings<'_>) -> Current {
     match current.progress {
         Progress::Stable if current.epoch != around.epoch => next(current, around),
-        Progress::Stable if around.subscription_changed => narrow(current, around),
+        // At the group's epoch: a change of the subscription would have made a new one.
         Progress::Stable => current.clone(),
         Progress::Unrevoked if still_owned(around, &current.revoking) => {
             if around.subscription_changed {
