@@ -21,7 +21,7 @@ use crate::segment::Segment;
 use crate::shared::{Shared, State};
 
 pub(crate) use files::Files;
-pub(crate) use plan::Planned;
+use plan::{Loaded, Planned};
 pub use time::MaxTimestamp;
 
 /// How often a read starts again because segments were freed under it. More means that something else is wrong.
@@ -39,6 +39,9 @@ pub(crate) struct Range {
     /// Whether the first batch is given even if it is larger.
     pub(crate) at_least_one: bool,
 }
+
+/// What failed, and on which segment.
+type Failure = (ReadError, Option<Arc<Segment>>);
 
 /// Collects slices of runs until the range is exhausted.
 struct Collector {
@@ -107,7 +110,7 @@ impl Shared {
         let mut found = Vec::new();
         {
             let state = self.read_state();
-            let runs = match state.plan(&self.files, log, range) {
+            let runs = match state.plan(&self.files, &Loaded::new(), log, range) {
                 Planned::Nothing => return Some(Vec::new()),
                 Planned::Hole(_) | Planned::Entries(_) => return None,
                 Planned::Runs(runs) => runs,
@@ -134,23 +137,7 @@ impl Shared {
     /// Reads a range, from disk where needed.
     pub(crate) fn read(&self, log: LogId, range: Range) -> Result<Vec<Bytes>, ReadError> {
         self.retrying(|| {
-            let runs = match self.plan_loaded(log, range)? {
-                Planned::Nothing => return Ok(Vec::new()),
-                Planned::Hole(next) => {
-                    return Err((
-                        ReadError::Missing {
-                            log,
-                            offset: range.from,
-                            next,
-                        },
-                        None,
-                    ));
-                }
-                Planned::Entries(span) => {
-                    return Err((self.files.too_many_loads(&span.segment), Some(span.segment)));
-                }
-                Planned::Runs(runs) => runs,
-            };
+            let runs = self.plan_loaded(log, range)?;
             let mut collector = Collector::new(range);
             let mut left = runs.as_slice();
             while let Some((segment, run)) = left.first() {
@@ -177,26 +164,37 @@ impl Shared {
         })
     }
 
-    /// Plans a range, loading run entries as needed.
-    fn plan_loaded(&self, log: LogId, range: Range) -> Result<Planned, (ReadError, Option<Arc<Segment>>)> {
-        let mut planned = self.read_state().plan(&self.files, log, range);
-        for _ in 0..RETRIES_MAX {
-            let Planned::Entries(span) = planned else {
-                return Ok(planned);
-            };
-            self.files
-                .entries(&span)
-                .map_err(|error| (error, Some(Arc::clone(&span.segment))))?;
-            planned = self.read_state().plan(&self.files, log, range);
+    /// The runs of a range; loads run entries as needed.
+    fn plan_loaded(&self, log: LogId, range: Range) -> Result<Vec<(Arc<Segment>, Run)>, Failure> {
+        let mut loaded = Loaded::new();
+        loop {
+            let planned = self.read_state().plan(&self.files, &loaded, log, range);
+            match planned {
+                Planned::Nothing => return Ok(Vec::new()),
+                Planned::Runs(runs) => return Ok(runs),
+                Planned::Hole(next) => {
+                    return Err((
+                        ReadError::Missing {
+                            log,
+                            offset: range.from,
+                            next,
+                        },
+                        None,
+                    ));
+                }
+                Planned::Entries(span) => {
+                    let runs = self
+                        .files
+                        .entries(&span)
+                        .map_err(|error| (error, Some(Arc::clone(&span.segment))))?;
+                    loaded.push((span.segment.epoch, runs));
+                }
+            }
         }
-        Ok(planned)
     }
 
     /// Repeats what failed on a segment that was freed meanwhile.
-    fn retrying<T>(
-        &self,
-        attempt: impl Fn() -> Result<T, (ReadError, Option<Arc<Segment>>)>,
-    ) -> Result<T, ReadError> {
+    fn retrying<T>(&self, attempt: impl Fn() -> Result<T, Failure>) -> Result<T, ReadError> {
         let mut tries = 0;
         loop {
             match attempt() {

@@ -92,6 +92,11 @@ impl SimDisk {
         lock(&self.world).capacity = bytes;
     }
 
+    /// Lets every change fail, as on a file system that is mounted read-only.
+    pub fn set_read_only(&self, read_only: bool) {
+        lock(&self.world).read_only = read_only;
+    }
+
     /// Flips one bit of a file, on the disk and in every cache. False if the file is not that long.
     pub fn flip_bit(&self, path: &Path, byte: u64, bit: u8) -> bool {
         lock(&self.world).change(path, |content| {
@@ -106,9 +111,9 @@ impl SimDisk {
     }
 
     /// Replaces the content of a file, on the disk and in every cache. False if there is no such file.
-    pub fn replace(&self, path: &Path, content: Vec<u8>) -> bool {
+    pub fn replace(&self, path: &Path, content: &[u8]) -> bool {
         lock(&self.world).change(path, |old| {
-            *old = content.clone();
+            *old = content.to_vec();
             true
         })
     }

@@ -339,6 +339,10 @@ impl Store {
     /// call it again while [`Maintained::more`] is set, and from time to time.
     pub fn maintain(&self) -> Result<Maintained, MaintainError> {
         let _one_at_a_time = lock(&self.maintenance);
+        // What declared batches dead must not be lost after they are gone.
+        if self.shared.options.durability == Durability::Relaxed && !lock(&self.committer).sync() {
+            return Ok(Maintained::default());
+        }
         self.shared.maintain()
     }
 

@@ -54,7 +54,8 @@ impl EntryCache {
             self.bytes -= cost(&old);
             self.by_age.remove(&age);
         }
-        while self.bytes > self.bytes_max {
+        // The newest list stays even if it alone is too large: its reader is about to use it.
+        while self.bytes > self.bytes_max && self.by_age.len() > 1 {
             let Some((_, key)) = self.by_age.pop_first() else {
                 break;
             };

@@ -91,15 +91,6 @@ impl Files {
         ReadError::Io { file, source }
     }
 
-    /// For a range whose entries never stay in the cache long enough.
-    pub(super) fn too_many_loads(&self, segment: &Segment) -> ReadError {
-        let source = io::Error::other("the index cache is too small for one log's entries");
-        ReadError::Io {
-            file: self.layout.segment(segment.seq),
-            source,
-        }
-    }
-
     /// Keeps the entries of a segment that was just sealed: its readers are still close.
     pub(crate) fn keep_entries(&self, epoch: u64, lists: Vec<(LogId, Arc<[Run]>)>) {
         let mut cache = lock(&self.entries);

@@ -24,8 +24,13 @@ pub(crate) enum Planned {
     Hole(Offset),
 }
 
+/// Run entries of segments, by epoch, that this reader has loaded itself.
+pub(super) type Loaded = Vec<(u64, Arc<[Run]>)>;
+
 struct Planner<'a> {
     range: Range,
+    files: &'a Files,
+    loaded: &'a Loaded,
     runs: Vec<(Arc<Segment>, Run)>,
     bytes: usize,
     active: &'a Arc<Segment>,
@@ -51,12 +56,18 @@ impl Planner<'_> {
         true
     }
 
-    fn take_spans(&mut self, files: &Files, log: &LogIndex, first: usize) -> Option<Span> {
+    fn entries(&self, span: &Span) -> Option<Arc<[Run]>> {
+        let own = self.loaded.iter().find(|(epoch, _)| *epoch == span.segment.epoch);
+        own.map(|(_, runs)| Arc::clone(runs))
+            .or_else(|| self.files.cached_entries(span))
+    }
+
+    fn take_spans(&mut self, log: &LogIndex, first: usize) -> Option<Span> {
         for span in log.spans.range(first..) {
             if span.summary.first_offset >= self.range.upto {
                 return None;
             }
-            let Some(entries) = files.cached_entries(span) else {
+            let Some(entries) = self.entries(span) else {
                 // With some runs at hand the answer can be given without these.
                 return self.runs.is_empty().then(|| span.clone());
             };
@@ -77,7 +88,7 @@ impl Planner<'_> {
 
 impl State {
     /// Finds the runs of a range, as far as the index is in memory.
-    pub(super) fn plan(&self, files: &Files, log: LogId, range: Range) -> Planned {
+    pub(super) fn plan(&self, files: &Files, loaded: &Loaded, log: LogId, range: Range) -> Planned {
         let Some(log) = self.index.logs.get(&log) else {
             return Planned::Nothing;
         };
@@ -86,6 +97,8 @@ impl State {
         }
         let mut planner = Planner {
             range,
+            files,
+            loaded,
             runs: Vec::new(),
             bytes: 0,
             active: &self.active,
@@ -93,7 +106,7 @@ impl State {
         let missing = match log.place(range.from) {
             Place::End => return Planned::Nothing,
             Place::Hole(next) => return Planned::Hole(next),
-            Place::Span(first) => planner.take_spans(files, log, first),
+            Place::Span(first) => planner.take_spans(log, first),
             Place::Active(first) => {
                 planner.take_active(log, first);
                 None

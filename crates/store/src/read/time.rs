@@ -3,7 +3,7 @@
 use anabranch_core::ids::{LogId, Offset};
 use bytes::Bytes;
 
-use super::Range;
+use super::{Failure, Range};
 use crate::error::ReadError;
 use crate::format::batch;
 use crate::index::Run;
@@ -57,7 +57,7 @@ impl Shared {
         timestamp: i64,
         from: Offset,
         upto: Offset,
-    ) -> Result<Option<Run>, (ReadError, Option<std::sync::Arc<crate::segment::Segment>>)> {
+    ) -> Result<Option<Run>, Failure> {
         let wanted = |run: &&Run| run.last_offset >= from && run.max_timestamp >= timestamp;
         // Both under one lock: a segment that is sealed in between would be in neither.
         let (spans, in_active) = {

@@ -98,6 +98,7 @@ pub(super) struct World {
     pub(super) operations: u64,
     pub(super) faults: BTreeMap<u64, Fault>,
     pub(super) off: bool,
+    pub(super) read_only: bool,
     pub(super) capacity: u64,
     pub(super) rng: Rng,
 }
@@ -154,6 +155,7 @@ impl World {
             operations: 0,
             faults: BTreeMap::new(),
             off: false,
+            read_only: false,
             capacity: u64::MAX,
             rng: Rng::new(seed),
         }
@@ -170,6 +172,9 @@ impl World {
     /// Counts an operation; tells the fault that hits it.
     fn operate(&mut self) -> io::Result<Option<Fault>> {
         self.powered()?;
+        if self.read_only {
+            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
+        }
         let fault = self.faults.remove(&self.operations);
         self.operations += 1;
         if fault == Some(Fault::PowerCut) {
@@ -398,7 +403,7 @@ impl World {
                     match change {
                         FileChange::Len(len) => file.durable.resize(len, 0),
                         FileChange::Write { position, bytes } => {
-                            write_into(&mut file.durable, position, &bytes)
+                            write_into(&mut file.durable, position, &bytes);
                         }
                     }
                 }

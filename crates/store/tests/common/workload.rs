@@ -292,8 +292,8 @@ pub fn step(store: &Store, disk: &SimDisk, ledger: &mut Ledger, rng: &mut Rng) -
     let model = ledger.now().clone();
     let next = model.next.get(&log).copied().unwrap_or(0);
     match rng.below(100) {
-        0..45 => {
-            let len = if rng.chance(10) {
+        0..34 => {
+            let len = if rng.chance(25) {
                 rng.below(9000)
             } else {
                 rng.below(700)
