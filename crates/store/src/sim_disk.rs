@@ -87,6 +87,14 @@ impl SimDisk {
         }
     }
 
+    /// A disk with the same files, all of it durable, and no faults to come.
+    #[must_use]
+    pub fn duplicate(&self) -> SimDisk {
+        SimDisk {
+            world: Arc::new(Mutex::new(lock(&self.world).duplicate())),
+        }
+    }
+
     /// Bounds the sum of all files' lengths.
     pub fn set_capacity(&self, bytes: u64) {
         lock(&self.world).capacity = bytes;
@@ -121,6 +129,11 @@ impl SimDisk {
     /// The content of a file as a reader sees it.
     pub fn content(&self, path: &Path) -> Option<Vec<u8>> {
         lock(&self.world).visible(path)
+    }
+
+    /// Takes a file away, on the disk and in every cache. False if there is no such file.
+    pub fn take_away(&self, path: &Path) -> bool {
+        lock(&self.world).take_away(path)
     }
 
     /// All files, by name.

@@ -419,6 +419,31 @@ impl World {
         }
     }
 
+    pub(super) fn take_away(&mut self, path: &Path) -> bool {
+        self.durable_names.remove(path);
+        self.names.remove(path).is_some()
+    }
+
+    pub(super) fn duplicate(&self) -> World {
+        let mut copy = World::new(self.rng.clone().next_u64());
+        copy.capacity = self.capacity;
+        copy.folders.clone_from(&self.folders);
+        copy.names.clone_from(&self.names);
+        copy.durable_names.clone_from(&self.names);
+        for (inode, file) in &self.inodes {
+            let (visible, durable) = (file.visible.clone(), file.visible.clone());
+            copy.inodes.insert(
+                *inode,
+                Inode {
+                    visible,
+                    durable,
+                    changes: Vec::new(),
+                },
+            );
+        }
+        copy
+    }
+
     pub(super) fn survivors(&self, seed: u64) -> World {
         let mut rng = Rng::new(seed);
         let mut after = World::new(rng.next_u64());

@@ -90,10 +90,14 @@ impl Committer {
         }
     }
 
-    /// Commits one group of what is queued. `wait` says whether to wait for a next segment when one is needed.
+    /// Commits one group of what is queued. `wait` says that another thread prepares segments, and that one that is needed
+    /// is waited for; without it they are prepared here.
     pub(crate) fn run_once(&mut self, wait: bool) -> Step {
         if self.shared.poisoned().is_some() {
             return Step::Poisoned;
+        }
+        if !wait {
+            self.shared.preparer.work();
         }
         self.shared.queue.take(&mut self.pending);
         if self.pending.is_empty() {
@@ -210,7 +214,6 @@ impl Committer {
         let next = if wait {
             preparer.wait()
         } else {
-            preparer.work();
             preparer.try_take()
         };
         let Some(next) = next else { return Ok(false) };
