@@ -6,7 +6,7 @@
 //! | logs | after a deletion is durable | tells the store what is dead |
 //! | upkeep | when a segment is sealed or something was deleted | snapshot, free and pack segments |
 //! | retention | every `log.retention.check.interval.ms` | deletes old records, forgets old cursors and producers |
-//! | space | every [`SPACE_INTERVAL`] | refuses produces while the disk is almost full |
+//! | space | every [`SPACE_INTERVAL`] | refuses produces while the disk is almost full; now and then upkeep |
 //!
 //! All of them end when the server drains. What may wait for the disk runs on threads that may wait.
 
@@ -25,6 +25,9 @@ use crate::shutdown::Phase;
 
 /// How often free space is looked at.
 const SPACE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Without an occasion the store is kept every so many [`SPACE_INTERVAL`]s.
+const UPKEEP_TICKS: u64 = 30;
 
 /// Sleep of the deadline task when there is no deadline.
 const LONG: Duration = Duration::from_secs(3_600);
@@ -160,9 +163,15 @@ fn stats(broker: &Broker, log: LogId) -> LogStats {
 async fn space(broker: Arc<Broker>) {
     let mut interval = tokio::time::interval(SPACE_INTERVAL);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
+    for tick in 0_u64.. {
         interval.tick().await;
-        broker.set_short_of_space(broker.store.space().low);
+        let low = broker.store.space().low;
+        broker.set_short_of_space(low);
+        // The store looks at the disk when it is kept; while space is short that must not wait for an occasion.
+        if low || tick.is_multiple_of(UPKEEP_TICKS) {
+            let store = Arc::clone(&broker);
+            on_thread(move || maintain(&store)).await;
+        }
     }
 }
 

@@ -30,6 +30,7 @@ mod recovery;
 mod server;
 pub mod settings;
 mod shutdown;
+mod timed_disk;
 
 pub use config::{Advertised, Config, DEFAULT_HTTP, DEFAULT_LISTEN, Durability, Limits, Listener, Storage};
 pub use server::{Failure, Running, Server, StartError};

@@ -105,8 +105,8 @@ pub struct Metrics {
     pub fetches_from_disk: Counter,
     /// Groups that the commit thread wrote.
     pub commit_groups: Counter,
-    /// Time from a group's write to its confirmation.
-    pub commit_time: Histogram,
+    /// Time that the disk took to make bytes durable.
+    pub sync_time: Histogram,
     /// Topics created because a client asked for their metadata.
     pub topics_auto_created: Counter,
 }
@@ -129,7 +129,7 @@ impl Default for Metrics {
             fetches_parked: Counter::default(),
             fetches_from_disk: Counter::default(),
             commit_groups: Counter::default(),
-            commit_time: Histogram::default(),
+            sync_time: Histogram::default(),
             topics_auto_created: Counter::default(),
         }
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anabranch_core::ids::Lsn;
 use anabranch_core::node::Options as NodeOptions;
-use anabranch_store::{Event, OpenError, RealDisk, Store};
+use anabranch_store::{Disk, Event, OpenError, RealDisk, Store};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
@@ -30,6 +30,7 @@ use crate::listener::{self, Bound, Door};
 use crate::metrics::Metrics;
 use crate::recovery::Recovery;
 use crate::shutdown::{Phase, Shutdown};
+use crate::timed_disk::TimedDisk;
 
 /// How many connections may have a large receive buffer at a time.
 const LARGE_BUFFERS: usize = 256;
@@ -88,6 +89,14 @@ impl Server {
     /// # Errors
     /// [`StartError`]; nothing runs then.
     pub async fn start(config: Config) -> Result<Running, StartError> {
+        Self::start_on(config, Arc::new(RealDisk)).await
+    }
+
+    /// The same on a disk of the caller's, for tests and simulations.
+    ///
+    /// # Errors
+    /// [`StartError`]; nothing runs then.
+    pub async fn start_on(config: Config, disk: Arc<dyn Disk>) -> Result<Running, StartError> {
         if config.listeners.is_empty() {
             return Err(StartError::NoListener);
         }
@@ -102,8 +111,10 @@ impl Server {
             sockets.push((bound, address));
         }
         let clock = Clock::new();
-        let (store, recovery) = open(&config, clock.now()).await?;
-        let shared = Arc::new(shared(&config, store.committed()));
+        let metrics = Arc::new(Metrics::default());
+        let disk = Arc::new(TimedDisk::new(disk, Arc::clone(&metrics)));
+        let (store, recovery) = open(&config, disk, clock.now()).await?;
+        let shared = Arc::new(shared(&config, store.committed(), metrics));
         let mut http_address = None;
         let mut tasks = Vec::new();
         if let Some(bind) = &config.http {
@@ -147,7 +158,11 @@ impl Server {
 }
 
 /// Opens the data folder, on a thread that may wait for the disk, and brings the state back.
-async fn open(config: &Config, started: anabranch_core::ids::Now) -> Result<(Store, Recovery), StartError> {
+async fn open(
+    config: &Config,
+    disk: Arc<dyn Disk>,
+    started: anabranch_core::ids::Now,
+) -> Result<(Store, Recovery), StartError> {
     let mut configs = config.broker.clone();
     configs
         .entry("log.retention.check.interval.ms".to_owned())
@@ -161,7 +176,7 @@ async fn open(config: &Config, started: anabranch_core::ids::Now) -> Result<(Sto
     let options = store_options(config);
     let folder = config.data_dir.clone();
     let opened = tokio::task::spawn_blocking(move || {
-        let store = Store::open(&folder, Arc::new(RealDisk), options, &mut recovery)?;
+        let store = Store::open(&folder, disk, options, &mut recovery)?;
         recovery.node.recovered(started);
         Ok::<_, OpenError>((store, recovery))
     });
@@ -224,14 +239,14 @@ fn tell_store(broker: &Broker) {
     });
 }
 
-fn shared(config: &Config, committed: Lsn) -> Shared {
+fn shared(config: &Config, committed: Lsn, metrics: Arc<Metrics>) -> Shared {
     let limits = config.limits.clone();
     Shared {
         requests: RequestBudget::new(limits.request_budget_bytes),
         read_ahead: Budget::new(limits.receive_buffer_bytes_max.saturating_mul(LARGE_BUFFERS)),
         durable: Durable::new(committed),
         shutdown: Arc::new(Shutdown::default()),
-        metrics: Metrics::default(),
+        metrics,
         limits,
     }
 }
@@ -249,7 +264,7 @@ impl Running {
 
     /// What has been counted.
     pub fn metrics(&self) -> &Metrics {
-        &self.broker.shared.metrics
+        self.broker.shared.metrics.as_ref()
     }
 
     /// The id of the cluster, as clients see it.

@@ -1,6 +1,9 @@
 //! Configurations: DescribeConfigs, AlterConfigs, IncrementalAlterConfigs, ListConfigResources.
 
+use std::collections::BTreeSet;
+
 use anabranch_core::Refused;
+use anabranch_core::ids::Lsn;
 use anabranch_core::meta::Command;
 use anabranch_core::node::{AlterConfig, AlterOp, ConfigEntry};
 use anabranch_wire::ErrorCode;
@@ -14,6 +17,7 @@ use anabranch_wire::msg::{
     ListConfigResourcesResponse, alter_configs, incremental_alter_configs,
 };
 
+use super::check_partitions;
 use crate::broker::Update;
 use crate::connection::{Close, Pending};
 use crate::dispatch::Call;
@@ -26,45 +30,56 @@ const CLIENT_METRICS: i8 = 16;
 const GROUP: i8 = 32;
 
 pub(crate) fn describe(call: Call<'_>, request: DescribeConfigsRequest) -> Result<Pending, Close> {
-    let (synonyms, documentation) = (request.include_synonyms, request.include_documentation);
-    let (results, after) = call.broker.update(|update| {
-        let describe = |resource: DescribeConfigsResource| {
-            let found = update
-                .node()
-                .resource(resource.resource_type, &resource.resource_name);
-            let entries = found.and_then(|found| {
-                update
-                    .node()
-                    .describe_configs(&found, resource.configuration_keys.as_deref())
-            });
-            let (configs, error_code, error_message) = match entries {
-                Ok(entries) => {
-                    let shown = |one| entry(one, synonyms, documentation);
-                    (entries.into_iter().map(shown).collect(), 0, None)
-                }
-                Err(refused) => (
-                    Vec::new(),
-                    call.code(refused.code()),
-                    Some(refused.message().to_owned()),
-                ),
-            };
-            DescribeConfigsResult {
-                error_code,
-                error_message,
-                resource_type: resource.resource_type,
-                resource_name: resource.resource_name,
-                configs,
-            }
-        };
-        request.resources.into_iter().map(describe).collect()
-    });
+    check_partitions(std::iter::once(request.resources.len()))?;
+    let mut seen = BTreeSet::new();
+    let mut resources = request.resources;
+    resources.retain(|one| seen.insert((one.resource_type, one.resource_name.clone())));
+    let mut latest = Lsn(0);
+    let mut results = Vec::with_capacity(resources.len());
+    for resource in resources {
+        // One short look each: tools ask for hundreds at once, with all their texts.
+        let (entries, after) = call.broker.update(|update| {
+            let node = update.node();
+            let found = node.resource(resource.resource_type, &resource.resource_name)?;
+            node.describe_configs(&found, resource.configuration_keys.as_deref())
+        });
+        latest = latest.max(after);
+        let shown = |one| entry(one, request.include_synonyms, request.include_documentation);
+        results.push(described(
+            &call,
+            resource,
+            entries.map(|all| all.into_iter().map(shown).collect()),
+        ));
+    }
     call.after(
         &DescribeConfigsResponse {
             results,
             ..Default::default()
         },
-        after,
+        latest,
     )
+}
+
+fn described(
+    call: &Call<'_>,
+    resource: DescribeConfigsResource,
+    entries: Result<Vec<DescribeConfigsResourceResult>, Refused>,
+) -> DescribeConfigsResult {
+    let (configs, error_code, error_message) = match entries {
+        Ok(configs) => (configs, 0, None),
+        Err(refused) => (
+            Vec::new(),
+            call.code(refused.code()),
+            Some(refused.message().to_owned()),
+        ),
+    };
+    DescribeConfigsResult {
+        error_code,
+        error_message,
+        resource_type: resource.resource_type,
+        resource_name: resource.resource_name,
+        configs,
+    }
 }
 
 fn entry(entry: ConfigEntry, synonyms: bool, documentation: bool) -> DescribeConfigsResourceResult {
@@ -115,6 +130,7 @@ fn change(
 }
 
 pub(crate) fn alter(call: Call<'_>, request: AlterConfigsRequest) -> Result<Pending, Close> {
+    check_partitions(request.resources.iter().map(|one| one.configs.len()))?;
     let (responses, after) = call.broker.update(|update| {
         let alter = |resource: alter_configs::AlterConfigsResource| {
             let all: Vec<_> = resource
@@ -150,6 +166,7 @@ pub(crate) fn incremental_alter(
     call: Call<'_>,
     request: IncrementalAlterConfigsRequest,
 ) -> Result<Pending, Close> {
+    check_partitions(request.resources.iter().map(|one| one.configs.len()))?;
     let (responses, after) = call.broker.update(|update| {
         let alter = |resource: incremental_alter_configs::AlterConfigsResource| {
             let (kind, name) = (resource.resource_type, resource.resource_name);

@@ -11,7 +11,7 @@ use anabranch_wire::msg::{
 };
 
 use super::groups::caller;
-use super::{GROUP_OPERATIONS, operations};
+use super::{GROUP_OPERATIONS, check_names, each_once, operations};
 use crate::clock::fresh_id;
 use crate::connection::{Close, Pending};
 use crate::dispatch::Call;
@@ -86,8 +86,9 @@ const CONSUMER: i8 = 1;
 pub(crate) fn describe(call: Call<'_>, request: ConsumerGroupDescribeRequest) -> Result<Pending, Close> {
     let authorized_operations = operations(request.include_authorized_operations, GROUP_OPERATIONS);
     let mut latest = Lsn(0);
-    let mut groups = Vec::with_capacity(request.group_ids.len().min(1_024));
-    for group_id in request.group_ids {
+    check_names(request.group_ids.len())?;
+    let mut groups = Vec::with_capacity(request.group_ids.len());
+    for group_id in each_once(request.group_ids) {
         let (found, after) = call
             .broker
             .group_read(|coordinator, topics| coordinator.describe_consumer(topics, &group_id));

@@ -22,7 +22,7 @@ use anabranch_wire::msg::{
 
 use anabranch_wire::prim::Message;
 
-use super::{GROUP_OPERATIONS, OPERATIONS_NOT_ASKED, operations};
+use super::{GROUP_OPERATIONS, OPERATIONS_NOT_ASKED, check_names, each_once, operations};
 use crate::broker::Broker;
 use crate::clock::fresh_id;
 use crate::connection::{Close, Pending};
@@ -293,8 +293,9 @@ pub(crate) fn list(call: Call<'_>, request: ListGroupsRequest) -> Result<Pending
 pub(crate) fn describe(call: Call<'_>, request: DescribeGroupsRequest) -> Result<Pending, Close> {
     let authorized_operations = operations(request.include_authorized_operations, GROUP_OPERATIONS);
     let mut latest = Lsn(0);
-    let mut groups = Vec::with_capacity(request.groups.len().min(1_024));
-    for group_id in request.groups {
+    check_names(request.groups.len())?;
+    let mut groups = Vec::with_capacity(request.groups.len());
+    for group_id in each_once(request.groups) {
         let (found, after) = call
             .broker
             .group_read(|coordinator, topics| coordinator.describe(topics, &group_id));
@@ -342,8 +343,9 @@ fn described(call: &Call<'_>, group_id: String, found: Described, operations: i3
 
 pub(crate) fn delete(call: Call<'_>, request: DeleteGroupsRequest) -> Result<Pending, Close> {
     let mut latest = Lsn(0);
-    let mut results = Vec::with_capacity(request.groups_names.len().min(1_024));
-    for group_id in request.groups_names {
+    check_names(request.groups_names.len())?;
+    let mut results = Vec::with_capacity(request.groups_names.len());
+    for group_id in each_once(request.groups_names) {
         let (error, after) = call
             .broker
             .group(|coordinator, topics, now| coordinator.delete_group(now, topics, &group_id));

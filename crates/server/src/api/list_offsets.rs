@@ -17,6 +17,7 @@ use anabranch_wire::msg::{
     ListOffsetsRequest, ListOffsetsResponse, OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse,
 };
 
+use super::check_partitions;
 use crate::broker::{Broker, Core};
 use crate::connection::{Close, Pending};
 use crate::dispatch::Call;
@@ -71,6 +72,7 @@ const NOWHERE: Spot = Spot {
 };
 
 pub(crate) fn handle(call: Call<'_>, request: ListOffsetsRequest) -> Result<Pending, Close> {
+    check_partitions(request.topics.iter().map(|topic| topic.partitions.len()))?;
     let version = call.version();
     let is_replica = request.replica_id >= 0;
     let places: Vec<Vec<(i32, Place)>> = call.broker.with(|core| {
@@ -278,6 +280,7 @@ pub(crate) fn for_leader_epoch(
     call: Call<'_>,
     request: OffsetForLeaderEpochRequest,
 ) -> Result<Pending, Close> {
+    check_partitions(request.topics.iter().map(|topic| topic.partitions.len()))?;
     let is_replica = request.replica_id >= 0;
     let topics = call.broker.with(|core| {
         let partition = |topic: &str, one: &OffsetForLeaderPartition| {

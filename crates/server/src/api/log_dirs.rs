@@ -9,6 +9,7 @@ use anabranch_wire::msg::describe_log_dirs::{
 };
 use anabranch_wire::msg::{DescribeLogDirsRequest, DescribeLogDirsResponse};
 
+use super::check_partitions;
 use crate::broker::{Broker, Core};
 use crate::connection::{Close, Pending};
 use crate::dispatch::Call;
@@ -16,6 +17,13 @@ use crate::dispatch::Call;
 type Wanted = Vec<(String, Vec<(i32, LogId)>)>;
 
 pub(crate) fn handle(call: Call<'_>, request: DescribeLogDirsRequest) -> Result<Pending, Close> {
+    check_partitions(
+        request
+            .topics
+            .iter()
+            .flatten()
+            .map(|topic| topic.partitions.len()),
+    )?;
     let wanted = call.broker.with(|core| wanted(core, request));
     let broker = Arc::clone(call.broker);
     // Sizes of many partitions, and of the file system: nothing to keep a connection's thread with.

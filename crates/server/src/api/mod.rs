@@ -16,6 +16,42 @@ pub(crate) mod produce;
 pub(crate) mod producers;
 pub(crate) mod topics;
 
+use anabranch_core::limits::{FETCH_PARTITIONS_MAX, TOPICS_PER_REQUEST_MAX};
+
+use crate::connection::Close;
+
+/// Ends the connection of a request that names more partitions than can exist: what it costs under the lock must not
+/// grow with the size of a request alone.
+pub(crate) fn check_partitions(counts: impl Iterator<Item = usize>) -> Result<(), Close> {
+    let mut total = 0_usize;
+    for count in counts {
+        // A topic without partitions costs a lookup, too.
+        total = total.saturating_add(count.max(1));
+    }
+    if total > FETCH_PARTITIONS_MAX {
+        return Err(Close::Hostile(format!(
+            "a request for more than {FETCH_PARTITIONS_MAX} partitions"
+        )));
+    }
+    Ok(())
+}
+
+/// The same for topics, groups and other things with a name.
+pub(crate) fn check_names(count: usize) -> Result<(), Close> {
+    if count > TOPICS_PER_REQUEST_MAX {
+        return Err(Close::Hostile(format!(
+            "a request for more than {TOPICS_PER_REQUEST_MAX} names"
+        )));
+    }
+    Ok(())
+}
+
+/// Leaves out what was there before: an answer must not be a multiple of what there is to tell.
+pub(crate) fn each_once<T: Ord + Clone>(all: Vec<T>) -> impl Iterator<Item = T> {
+    let mut seen = std::collections::BTreeSet::new();
+    all.into_iter().filter(move |one| seen.insert(one.clone()))
+}
+
 /// Authorised operations when they were not asked for.
 pub(crate) const OPERATIONS_NOT_ASKED: i32 = i32::MIN;
 

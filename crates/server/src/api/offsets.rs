@@ -19,6 +19,7 @@ use anabranch_wire::msg::{
 };
 use anabranch_wire::prim::Uuid;
 
+use super::{check_names, check_partitions};
 use crate::connection::{Close, Pending};
 use crate::dispatch::Call;
 
@@ -45,6 +46,7 @@ fn name_and_id(topic: TopicRef) -> (String, Uuid) {
 }
 
 pub(crate) fn commit(call: Call<'_>, request: OffsetCommitRequest) -> Result<Pending, Close> {
+    check_partitions(request.topics.iter().map(|topic| topic.partitions.len()))?;
     let version = call.version();
     let topics = request.topics.into_iter().map(|topic| {
         let partitions = topic.partitions.into_iter().map(|one| CommitPartition {
@@ -103,6 +105,17 @@ pub(crate) fn commit(call: Call<'_>, request: OffsetCommitRequest) -> Result<Pen
 
 pub(crate) fn fetch(call: Call<'_>, request: OffsetFetchRequest) -> Result<Pending, Close> {
     let version = call.version();
+    let one = request
+        .topics
+        .iter()
+        .flatten()
+        .map(|topic| topic.partition_indexes.len());
+    let many = request
+        .groups
+        .iter()
+        .flat_map(|group| group.topics.iter().flatten());
+    check_partitions(one.chain(many.map(|topic| topic.partition_indexes.len())))?;
+    check_names(request.groups.len())?;
     if version >= MANY_GROUPS {
         return fetch_many(&call, version, request);
     }

@@ -15,7 +15,7 @@ use anabranch_wire::msg::{
     ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse,
 };
 
-use super::TOPIC_OPERATIONS;
+use super::{TOPIC_OPERATIONS, check_partitions};
 use crate::broker::Core;
 use crate::connection::{Close, Pending};
 use crate::dispatch::Call;
@@ -25,6 +25,7 @@ use crate::dispatch::Call;
 const PARTITIONS_MAX: usize = 2_000;
 
 pub(crate) fn describe(call: Call<'_>, request: DescribeTopicPartitionsRequest) -> Result<Pending, Close> {
+    check_partitions(std::iter::once(request.topics.len()))?;
     let limit = usize::try_from(request.response_partition_limit)
         .unwrap_or(0)
         .clamp(1, PARTITIONS_MAX);
@@ -147,6 +148,7 @@ pub(crate) fn alter_reassignments(
     call: Call<'_>,
     request: AlterPartitionReassignmentsRequest,
 ) -> Result<Pending, Close> {
+    check_partitions(request.topics.iter().map(|topic| topic.partitions.len()))?;
     let here = vec![call.broker.node_id];
     let responses = call.broker.with(|core| {
         let partition = |topic: &str, one: &ReassignablePartition| {
@@ -196,6 +198,13 @@ pub(crate) fn list_reassignments(
 
 /// Every partition has its leader already.
 pub(crate) fn elect_leaders(call: Call<'_>, request: ElectLeadersRequest) -> Result<Pending, Close> {
+    check_partitions(
+        request
+            .topic_partitions
+            .iter()
+            .flatten()
+            .map(|topic| topic.partitions.len()),
+    )?;
     let results = call.broker.with(|core| {
         let partition = |topic: &str, partition_id: i32| {
             let (error, message) = match exists(core, topic, partition_id) {

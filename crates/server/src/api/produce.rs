@@ -24,6 +24,7 @@ use anabranch_wire::msg::produce::{
 use anabranch_wire::msg::{ProduceRequest, ProduceResponse};
 use bytes::{Bytes, BytesMut};
 
+use super::check_partitions;
 use crate::broker::{Broker, Core};
 use crate::connection::{Close, Pending};
 use crate::dispatch::Call;
@@ -105,6 +106,7 @@ struct Appended {
 }
 
 pub(crate) fn handle(call: Call<'_>, request: ProduceRequest) -> Result<Pending, Close> {
+    check_partitions(request.topic_data.iter().map(|topic| topic.partition_data.len()))?;
     let version = call.version();
     let acks = request.acks;
     let refusal = refusal(&call, acks);

@@ -8,6 +8,7 @@ use anabranch_wire::msg::{
     DescribeProducersRequest, DescribeProducersResponse, InitProducerIdRequest, InitProducerIdResponse,
 };
 
+use super::{check_partitions, each_once};
 use crate::broker::Core;
 use crate::connection::{Close, Pending};
 use crate::dispatch::Call;
@@ -44,18 +45,22 @@ pub(crate) fn init(call: Call<'_>, request: InitProducerIdRequest) -> Result<Pen
 }
 
 pub(crate) fn describe(call: Call<'_>, request: DescribeProducersRequest) -> Result<Pending, Close> {
+    check_partitions(request.topics.iter().map(|topic| topic.partition_indexes.len()))?;
+    let mut seen = std::collections::BTreeSet::new();
+    let mut topics = request.topics;
+    topics.retain(|topic| seen.insert(topic.name.clone()));
     let topics = call.broker.with(|core| {
         let topic = |topic: TopicRequest| {
-            let partitions = topic.partition_indexes.iter();
+            let partitions = each_once(topic.partition_indexes);
             let partitions = partitions
-                .map(|index| partition(&call, core, &topic.name, *index))
+                .map(|index| partition(&call, core, &topic.name, index))
                 .collect();
             TopicResponse {
                 name: topic.name,
                 partitions,
             }
         };
-        request.topics.into_iter().map(topic).collect()
+        topics.into_iter().map(topic).collect()
     });
     call.now(&DescribeProducersResponse {
         topics,

@@ -4,7 +4,6 @@
 
 use anabranch_core::Refused;
 use anabranch_core::ids::TopicId;
-use anabranch_core::limits::TOPICS_PER_REQUEST_MAX;
 use anabranch_core::meta::{Command, Resource};
 use anabranch_core::node::{CreateTopic, TopicRef, duplicates};
 use anabranch_wire::ErrorCode;
@@ -18,6 +17,7 @@ use anabranch_wire::msg::{
 };
 use anabranch_wire::prim::Uuid;
 
+use super::{check_names, check_partitions};
 use crate::broker::Update;
 use crate::clock::fresh_id;
 use crate::connection::{Close, Pending};
@@ -33,15 +33,6 @@ fn twice(name: &str) -> Refused {
     )
 }
 
-fn check_count(count: usize) -> Result<(), Close> {
-    if count > TOPICS_PER_REQUEST_MAX {
-        return Err(Close::Hostile(format!(
-            "a request for more than {TOPICS_PER_REQUEST_MAX} topics"
-        )));
-    }
-    Ok(())
-}
-
 /// Refuses changes while the server ends.
 fn check_running(call: &Call<'_>) -> Result<(), Refused> {
     match call.is_draining() {
@@ -54,7 +45,7 @@ fn check_running(call: &Call<'_>) -> Result<(), Refused> {
 }
 
 pub(crate) fn create(call: Call<'_>, request: CreateTopicsRequest) -> Result<Pending, Close> {
-    check_count(request.topics.len())?;
+    check_names(request.topics.len())?;
     let names = request.topics.iter().map(|topic| topic.name.as_str());
     let repeated: Vec<String> = duplicates(names).into_iter().map(str::to_owned).collect();
     let mut topics = request.topics;
@@ -147,7 +138,7 @@ pub(crate) fn delete(call: Call<'_>, request: DeleteTopicsRequest) -> Result<Pen
         };
         request.topic_names.into_iter().map(by_name).collect()
     };
-    check_count(topics.len())?;
+    check_names(topics.len())?;
     let (responses, after) = call.broker.update(|update| {
         let delete = |topic: DeleteTopicState| {
             let mut result = DeletableTopicResult {
@@ -197,7 +188,7 @@ fn delete_one(update: &mut Update<'_>, result: &mut DeletableTopicResult) -> Res
 }
 
 pub(crate) fn create_partitions(call: Call<'_>, request: CreatePartitionsRequest) -> Result<Pending, Close> {
-    check_count(request.topics.len())?;
+    check_names(request.topics.len())?;
     let names = request.topics.iter().map(|topic| topic.name.as_str());
     let repeated: Vec<String> = duplicates(names).into_iter().map(str::to_owned).collect();
     let (results, after) = call.broker.update(|update| {
@@ -246,6 +237,7 @@ fn grow_one(
 }
 
 pub(crate) fn delete_records(call: Call<'_>, request: DeleteRecordsRequest) -> Result<Pending, Close> {
+    check_partitions(request.topics.iter().map(|topic| topic.partitions.len()))?;
     let (topics, after) = call.broker.update(|update| {
         let mut topics = Vec::with_capacity(request.topics.len());
         for topic in request.topics {

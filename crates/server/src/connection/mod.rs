@@ -76,7 +76,7 @@ pub(crate) struct Shared {
     pub(crate) read_ahead: Budget,
     pub(crate) durable: Durable,
     pub(crate) shutdown: Arc<Shutdown>,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 /// The connection, as a future of why it ended.

@@ -74,7 +74,7 @@ async fn world(limits: Limits) -> World {
         read_ahead: Budget::new(limits.receive_buffer_bytes_max * 4),
         durable: Durable::default(),
         shutdown: Arc::default(),
-        metrics: Metrics::default(),
+        metrics: Arc::default(),
         limits,
     });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

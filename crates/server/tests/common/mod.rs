@@ -8,9 +8,11 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_server::{Config, Running, Server};
+use anabranch_store::{Disk, RealDisk};
 use anabranch_wire::batch::{BatchBuilder, Compression, DecompressLimits};
 use anabranch_wire::frame::{decode_response, encode_request};
 use anabranch_wire::msg::*;
@@ -42,10 +44,21 @@ impl TestServer {
     }
 
     pub async fn with(change: impl FnOnce(&mut Config)) -> Self {
+        Self::on(RealDisk, change).await
+    }
+
+    /// Starts on a disk of the test's own.
+    pub async fn on(disk: impl Disk + 'static, change: impl FnOnce(&mut Config)) -> Self {
         // What the server says is shown with a test that fails.
         let _ = tracing_subscriber::fmt().with_test_writer().try_init();
         let folder = tempfile::tempdir().unwrap();
-        let running = run(folder.path(), change).await;
+        let running = run(folder.path(), Arc::new(disk), change).await;
+        Self { running, folder }
+    }
+
+    /// Starts in a folder that was used before.
+    pub async fn again(folder: TempDir) -> Self {
+        let running = run(folder.path(), Arc::new(RealDisk), |_| {}).await;
         Self { running, folder }
     }
 
@@ -65,12 +78,11 @@ impl TestServer {
     pub async fn restart(self) -> Self {
         let Self { running, folder } = self;
         soon(running.shutdown()).await.unwrap();
-        let running = run(folder.path(), |_| {}).await;
-        Self { running, folder }
+        Self::again(folder).await
     }
 }
 
-async fn run(folder: &Path, change: impl FnOnce(&mut Config)) -> Running {
+async fn run(folder: &Path, disk: Arc<dyn Disk>, change: impl FnOnce(&mut Config)) -> Running {
     let mut config = Config {
         data_dir: folder.to_owned(),
         ..Config::default()
@@ -82,7 +94,7 @@ async fn run(folder: &Path, change: impl FnOnce(&mut Config)) -> Running {
     config.storage.free_bytes_min = 0;
     config.broker = BTreeMap::from([("num.partitions".to_owned(), "1".to_owned())]);
     change(&mut config);
-    soon(Server::start(config)).await.unwrap()
+    soon(Server::start_on(config, disk)).await.unwrap()
 }
 
 /// A client without manners.
