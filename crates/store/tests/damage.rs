@@ -1,4 +1,5 @@
 //! Flipped bits, zeroed blocks, cut and missing files: noticed, named, never silently wrong, and nothing is deleted.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
 

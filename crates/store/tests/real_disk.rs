@@ -1,4 +1,5 @@
 //! The store on the operating system's files.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Space: what is dead is freed, what little lives is packed, a full disk stops nothing but taking in more.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
 
