@@ -230,7 +230,6 @@ mod tests {
     use crate::msg::{
         ApiVersionsRequest, ApiVersionsResponse, HeartbeatRequest, HeartbeatResponse, MetadataRequest,
     };
-    use crate::prim::DecodeErrorKind;
 
     #[test]
     fn length_prefixes() {
