@@ -20,12 +20,13 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header as KafkaHeader, Headers, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, Producer, ThreadedProducer};
+use rdkafka::util::Timeout;
 
 use self::input::{Input, Reading, Records};
 use self::tally::{Summary, Tally};
 use crate::client::{Connection, setup_error};
 use crate::failure::{Failure, Outcome};
-use crate::output::{self, Format};
+use crate::output::Format;
 use crate::record::{Header, Record};
 
 const EXAMPLES: &str = "\
@@ -106,16 +107,13 @@ pub(crate) fn run(args: &Args, format: Format) -> Outcome {
     finish_on_interrupt(&producer, args.topic.clone(), begin, format)?;
     let progress = Progress::new(&args.files);
     let read = send_all(&producer, args, &reading, sources, &progress);
-    let flushed = producer.flush(DELIVERY_TIMEOUT + Duration::from_secs(5));
+    // Ends for certain: a record that nobody acknowledges is given up after the delivery timeout.
+    let flushed = producer.flush(Timeout::Never);
     progress.clear();
     let summary = Summary::new(&args.topic, producer.context(), begin.elapsed());
     summary.print(format)?;
-    let unanswered = producer.in_flight_count();
-    if flushed.is_err() && unanswered > 0 {
-        return Err(Failure::failed(format!(
-            "{} never answered",
-            output::plural(unanswered.unsigned_abs().into(), "record")
-        )));
+    if let Err(error) = flushed {
+        producer.context().refused(&error);
     }
     producer
         .context()

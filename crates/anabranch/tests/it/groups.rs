@@ -154,6 +154,33 @@ fn a_reset_is_shown_first_and_done_on_request() {
     assert_eq!(lags(&broker, &group), [(9, 1)]);
 }
 
+/// What would pull the offsets from under a member's feet is refused.
+fn offsets_are_protected(broker: &Broker, topic: &str, group: &str) {
+    let refused = broker
+        .run(&[
+            "group",
+            "reset",
+            group,
+            "--topic",
+            topic,
+            "--to-earliest",
+            "--execute",
+        ])
+        .expect(1);
+    assert!(
+        refused.err.contains("it has members (state Stable)"),
+        "{}",
+        refused.err
+    );
+    assert!(
+        refused.err.contains("hint: stop its consumers first"),
+        "{}",
+        refused.err
+    );
+    let refused = broker.run(&["group", "delete", group]).expect(1);
+    assert!(refused.err.contains("it has members"), "{}", refused.err);
+}
+
 struct Member(Child);
 
 impl Drop for Member {
@@ -204,30 +231,7 @@ fn a_member_is_shown_protects_its_offsets_and_leaves_on_interrupt() {
         "{state}"
     );
 
-    let refused = broker
-        .run(&[
-            "group",
-            "reset",
-            &group,
-            "--topic",
-            &topic,
-            "--to-earliest",
-            "--execute",
-        ])
-        .expect(1);
-    assert!(
-        refused.err.contains("it has members (state Stable)"),
-        "{}",
-        refused.err
-    );
-    assert!(
-        refused.err.contains("hint: stop its consumers first"),
-        "{}",
-        refused.err
-    );
-    let refused = broker.run(&["group", "delete", &group]).expect(1);
-    assert!(refused.err.contains("it has members"), "{}", refused.err);
-
+    offsets_are_protected(&broker, &topic, &group);
     let sent = Command::new("kill")
         .args(["-INT", &member.0.id().to_string()])
         .status()

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{finish, program, serve};
+use crate::support::{finish, program, run, run_with, serve};
 use tempfile::TempDir;
 
 fn signal(child: &Child, name: &str) {
@@ -118,4 +118,48 @@ fn a_second_signal_ends_it_at_once() {
     let begin = Instant::now();
     assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
     assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
+}
+
+/// What was acknowledged is there again, byte for byte, after the process was killed.
+#[test]
+fn acknowledged_lines_survive_a_kill() {
+    let data = TempDir::new().unwrap();
+    let lines: Vec<u8> = (0..3000)
+        .flat_map(|i| format!("line {i}\r\n").into_bytes())
+        .collect();
+    let (mut child, started) = serve(data.path(), &[]);
+    let address = |started: &serde_json::Value| started["kafka"][0]["address"].as_str().unwrap().to_owned();
+    let at = address(&started);
+    run(&["topic", "create", "kept", "-p", "1", "-b", &at]).expect(0);
+    run_with(&["produce", "kept", "-b", &at], &lines).expect(0);
+    run(&["consume", "kept", "-n", "1000", "-g", "readers", "-b", &at]).expect(0);
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let (mut child, started) = serve(data.path(), &[]);
+    let at = address(&started);
+    assert!(run(&["consume", "kept", "-e", "-b", &at]).expect(0).out == lines);
+    let rest = run(&["consume", "kept", "-e", "-g", "readers", "-b", &at]).expect(0);
+    assert_eq!(rest.text().lines().count(), 2000);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_data_folder_serves_one_process() {
+    let data = TempDir::new().unwrap();
+    let (mut child, _) = serve(data.path(), &[]);
+    let mut command = program();
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--http", "none", "--data"])
+        .arg(data.path());
+    let second = finish(&mut command, b"").expect(1);
+    assert!(
+        second.err.contains(data.path().to_str().unwrap()),
+        "{}",
+        second.err
+    );
+    assert!(!second.err.contains("panicked"), "{}", second.err);
+    child.kill().unwrap();
+    child.wait().unwrap();
 }

@@ -13,6 +13,7 @@
 //! each rule of precedence is a test. An unknown name is an error with the nearest known one. All errors are reported
 //! at once, each with its place.
 
+mod item;
 mod kafka;
 mod reference;
 mod resolve;
@@ -27,12 +28,13 @@ use anabranch_core::config::{Scope, lookup};
 
 use crate::config::{Advertised, Config, Durability, Listener};
 
+pub use item::{Flag, Item, Kind};
 pub use kafka::{KAFKA_ENV_PREFIX, broker_keys};
 pub use reference::{explain, reference_page};
 pub use resolve::{Resolved, resolve};
 pub use source::{Origin, SettingError, SettingErrors, Sources};
 pub use suggest::nearest;
-pub use table::{Flag, ITEMS, Item, Kind, find};
+pub use table::{ITEMS, find};
 pub use value::{
     HostPort, NamedAddress, format_duration_ms, format_size_bytes, parse_duration_ms, parse_size_bytes,
 };

@@ -2,7 +2,8 @@
 
 use anabranch_core::config::{ConfigKey, Effect, Update};
 
-use super::table::{self, ITEMS, Item};
+use super::item::Item;
+use super::table::{self, ITEMS};
 use super::{ENV_PREFIX, KAFKA_ENV_PREFIX, Resolved, kafka};
 
 /// Explains the setting `name`, with its value and origin in `resolved`; `None` if there is no such setting.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use anabranch_core::config::{ConfigKey, Effect};
 
+use super::item::Item;
 use super::source::{self, Entry, Origin, SettingError, SettingErrors, Sources};
-use super::table::{self, ITEMS, Item};
+use super::table::{self, ITEMS};
 use super::{LogFormat, LogLevel, Settings, kafka, suggest};
 use crate::config::Config;
 

@@ -63,7 +63,7 @@ fn defaults_are_those_of_the_server() {
 #[test]
 fn choices_are_what_the_table_says() {
     for item in ITEMS {
-        if let table::Kind::OneOf(words) = item.kind {
+        if let crate::settings::Kind::OneOf(words) = item.kind {
             for word in words {
                 let resolved = ok("", &[], &[(item.name, word)]);
                 assert_eq!(item.value(&resolved.settings), *word, "{}", item.name);

@@ -17,6 +17,7 @@
     reason = "librdkafka's admin interface is C; each call says why it is sound"
 )]
 
+mod configs;
 mod groups;
 mod memory;
 mod offsets;
@@ -34,9 +35,10 @@ use crate::client::{Connection, Watch};
 use crate::failure::{Failure, Outcome};
 use memory::{Guard, copy_text};
 
+pub(crate) use configs::{ConfigChange, ConfigEntry};
 pub(crate) use groups::{GroupDescription, GroupMember};
 pub(crate) use offsets::{OffsetSpec, PartitionOffset, TopicPartition};
-pub(crate) use topics::{ConfigChange, ConfigEntry, NewTopic, Node, PartitionDescription, TopicDescription};
+pub(crate) use topics::{NewTopic, Node, PartitionDescription, TopicDescription};
 
 /// How long one wait for an event lasts before connection errors are looked at.
 const POLL: Duration = Duration::from_millis(50);
