@@ -425,3 +425,44 @@ pub(crate) fn alive(
         ..ConsumerHeartbeat::default()
     }
 }
+
+/// A commit by nobody in particular to group "g".
+pub(crate) fn simple(topic: TopicRef, partition: CommitPartition) -> OffsetCommit {
+    OffsetCommit {
+        version: 9,
+        group_id: "g".into(),
+        generation_or_epoch: -1,
+        retention_ms: -1,
+        topics: vec![(topic, vec![partition])],
+        ..OffsetCommit::default()
+    }
+}
+
+/// A partition and its offset in a commit.
+pub(crate) fn at(partition: i32, offset: i64) -> CommitPartition {
+    CommitPartition {
+        partition,
+        offset,
+        leader_epoch: 3,
+        metadata: None,
+    }
+}
+
+/// Topic "t" by name.
+pub(crate) fn t() -> TopicRef {
+    TopicRef::Name("t".into())
+}
+
+/// An OffsetFetch of group "g".
+pub(crate) fn fetch(
+    member: Option<&str>,
+    member_epoch: i32,
+    topics: Option<Vec<(TopicRef, Vec<i32>)>>,
+) -> OffsetFetch {
+    OffsetFetch {
+        group_id: "g".into(),
+        member_id: member.map(str::to_owned),
+        member_epoch,
+        topics,
+    }
+}

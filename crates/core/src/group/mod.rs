@@ -51,6 +51,10 @@ mod topics;
 #[cfg(test)]
 mod codec_test;
 #[cfg(test)]
+mod commit_test;
+#[cfg(test)]
+mod describe_test;
+#[cfg(test)]
 mod harness;
 #[cfg(test)]
 mod offsets_test;

@@ -10,6 +10,8 @@
 
 mod join;
 mod phases;
+#[cfg(test)]
+mod static_test;
 mod sync;
 #[cfg(test)]
 mod tests;

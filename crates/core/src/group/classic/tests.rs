@@ -6,7 +6,7 @@ use bytes::Bytes;
 use crate::group::harness::{Bench, classic, modern};
 use crate::group::{GroupSettings, JoinAnswer, JoinGroup, Kind, SyncGroup, Token};
 
-fn connect(member: &str) -> JoinGroup {
+pub(super) fn connect(member: &str) -> JoinGroup {
     JoinGroup {
         protocol_type: "connect".into(),
         protocols: vec![("compat".into(), Bytes::from(format!("meta-{member}")))],
@@ -14,15 +14,7 @@ fn connect(member: &str) -> JoinGroup {
     }
 }
 
-fn named(member: &str, instance: &str) -> JoinGroup {
-    JoinGroup {
-        version: 9,
-        instance_id: Some(instance.into()),
-        ..connect(member)
-    }
-}
-
-fn plan(bench: &mut Bench, leader: &JoinAnswer, assignments: &[(&str, &str)]) -> Token {
+pub(super) fn plan(bench: &mut Bench, leader: &JoinAnswer, assignments: &[(&str, &str)]) -> Token {
     bench.send_sync(&SyncGroup {
         group_id: "g".into(),
         generation_id: leader.generation_id,
@@ -290,43 +282,6 @@ fn a_restart_keeps_a_stable_group() {
         ErrorCode::UnknownMemberId,
         "sessions run again"
     );
-}
-
-#[test]
-fn a_static_member_comes_back_unnoticed() {
-    let mut bench = Bench::new(&[]);
-    let a = bench.join(&named("", "i"));
-    let led = plan(&mut bench, &a, &[(&a.member_id, "for i")]);
-    assert_eq!(bench.sync_answer(led).assignment, "for i");
-    let back = bench.join(&named("", "i"));
-    assert_ne!(back.member_id, a.member_id);
-    assert_eq!(
-        (back.generation_id, back.skip_assignment),
-        (a.generation_id, true),
-        "the plan holds"
-    );
-    assert_eq!(
-        bench.sync(&back.member_id, back.generation_id).assignment,
-        "for i"
-    );
-    assert_eq!(
-        bench.join(&named(&a.member_id, "i")).error,
-        ErrorCode::FencedInstanceId
-    );
-    let older = bench.join(&JoinGroup {
-        version: 5,
-        ..named("", "i")
-    });
-    assert_ne!(
-        older.leader, older.member_id,
-        "an older client must not make a plan nobody waits for"
-    );
-    bench.restart();
-    assert_eq!(
-        bench.sync(&older.member_id, older.generation_id).assignment,
-        "for i"
-    );
-    assert_eq!(bench.leave("", Some("i")).members[0].1, ErrorCode::None);
 }
 
 #[test]

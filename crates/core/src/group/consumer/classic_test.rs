@@ -4,7 +4,7 @@ use anabranch_wire::ErrorCode;
 use bytes::Bytes;
 
 use crate::group::harness::{Bench, classic, read_assignment, subscription};
-use crate::group::{GroupSettings, Heartbeat, JoinGroup, LeaveGroup, Leaver, SyncGroup};
+use crate::group::{GroupSettings, JoinGroup, LeaveGroup, Leaver, SyncGroup};
 
 fn parts(bytes: &Bytes) -> Vec<i32> {
     read_assignment(bytes)
@@ -372,48 +372,6 @@ fn sync_and_heartbeat_check_who_asks() {
 }
 
 #[test]
-fn a_static_member_is_replaced_without_disturbing_anybody() {
-    let mut bench = Bench::new(&[("t", 4)]);
-    let a = bench.join(&named("", "i"));
-    bench.sync(&a.member_id, a.generation_id);
-    let (b, _) = bench.enter("", "range", &["t"]);
-    let a = bench.join(&named(&a.member_id, "i"));
-    let held = bench.sync(&a.member_id, a.generation_id).assignment;
-    let b = bench.enter(&b.member_id, "range", &["t"]).0;
-    let epoch = bench.coordinator.groups()["g"].consumer().unwrap().epoch;
-
-    let back = bench.join(&named("", "i"));
-    assert_ne!(back.member_id, a.member_id);
-    assert!(back.member_id.starts_with("i-"));
-    assert_eq!(
-        bench.sync(&back.member_id, back.generation_id).assignment,
-        held,
-        "it has what it had"
-    );
-    assert_eq!(bench.coordinator.groups()["g"].consumer().unwrap().epoch, epoch);
-    assert_eq!(
-        bench.heartbeat(&b.member_id, b.generation_id),
-        ErrorCode::None,
-        "nobody else notices"
-    );
-
-    let zombie = Heartbeat {
-        group_id: "g".into(),
-        generation_id: a.generation_id,
-        member_id: a.member_id.clone(),
-        instance_id: Some("i".into()),
-    };
-    let (error, _) = bench.coordinator.heartbeat(bench.now, &bench.topics, &zombie);
-    assert_eq!(error, ErrorCode::FencedInstanceId);
-    assert_eq!(
-        bench.join(&named(&a.member_id, "i")).error,
-        ErrorCode::FencedInstanceId
-    );
-    assert_eq!(bench.join(&named("x", "j")).error, ErrorCode::UnknownMemberId);
-    bench.check_fold();
-}
-
-#[test]
 fn many_leave_with_one_request() {
     let mut bench = Bench::new(&[("t", 4)]);
     let (a, _) = bench.enter("", "range", &["t"]);
@@ -483,62 +441,4 @@ fn a_group_has_a_size() {
         ErrorCode::None,
         "a static member comes back"
     );
-}
-
-#[test]
-fn unknown_assignors_get_the_nearest_or_a_leader_of_their_own() {
-    let mut bench = Bench::new(&[("t", 2)]);
-    let with = |name: &str, data: Option<&[u8]>| JoinGroup {
-        protocols: vec![(name.into(), subscription(&["t"], &[], data))],
-        ..classic("", "", &[])
-    };
-    let answer = bench.join(&with("mine", None));
-    assert_eq!((answer.error, answer.leader.as_str()), (ErrorCode::None, ""));
-    assert_eq!(
-        answer.protocol_name.as_deref(),
-        Some("mine"),
-        "the member's own name is given back"
-    );
-    assert!(bench.notices.pop().unwrap().text.contains("\"mine\""));
-    // Into a group that the broker assigns, nobody brings an assignor that needs its own leader...
-    assert_eq!(
-        bench.join(&with("theirs", Some(b"data"))).error,
-        ErrorCode::InconsistentGroupProtocol
-    );
-    // ...unless it can do with a known one.
-    let mut either = with("theirs", Some(b"data"));
-    either
-        .protocols
-        .push(("range".into(), subscription(&["t"], &[], None)));
-    assert_eq!(bench.join(&either).error, ErrorCode::None);
-    assert!(bench.notices.pop().unwrap().text.contains("\"theirs\""));
-    bench.join(&either);
-    assert!(
-        bench.notices.pop().unwrap().text.contains("\"range\" assigns"),
-        "the plan is another now"
-    );
-    bench.join(&either);
-    assert!(bench.notices.is_empty(), "what was said is not said again");
-    let other_type = JoinGroup {
-        protocol_type: "connect".into(),
-        ..with("range", None)
-    };
-    assert_eq!(
-        bench.join(&other_type).error,
-        ErrorCode::InconsistentGroupProtocol
-    );
-    // In a group of their own they have a leader.
-    for (group, name, data) in [("h", "theirs", Some(&b"data"[..])), ("s", "stream", None)] {
-        let request = JoinGroup {
-            group_id: group.into(),
-            ..with(name, data)
-        };
-        let answer = bench.join(&request);
-        assert_eq!(
-            (answer.error, &answer.leader),
-            (ErrorCode::None, &answer.member_id),
-            "{name}"
-        );
-        assert_eq!(answer.members.len(), 1);
-    }
 }

@@ -105,34 +105,46 @@ impl Coordinator {
 
     /// What there is to assign, and a hash of the topics it was made from.
     fn problem(&mut self, step: &Step<'_>, group: &str) -> (Problem, u64) {
-        let mut problem = Problem::default();
-        let mut names: BTreeMap<String, Topic> = BTreeMap::new();
+        let mut problem = Problem {
+            topics: self.subscribed(step, group),
+            ..Problem::default()
+        };
+        let hash = hash_topics(&problem.topics);
         let Some(consumer) = self.groups.get(group).and_then(|group| group.consumer()) else {
-            return (problem, 0);
+            return (problem, hash);
         };
         for (id, state) in &consumer.members {
-            let topics = self.regexes.resolve(&state.member, step.topics, &self.settings);
-            for topic in topics.iter().filter_map(|&id| step.topics.by_id(id)) {
-                if !names.contains_key(topic.name) {
-                    names.insert(
-                        topic.name.to_owned(),
+            let seeker = Seeker {
+                instance_id: state.member.instance_id.clone(),
+                topics: self.regexes.resolve(&state.member, step.topics, &self.settings),
+                previous: state.target.clone(),
+            };
+            problem.members.insert(id.clone(), seeker);
+        }
+        (problem, hash)
+    }
+
+    /// The existing topics that somebody in the group subscribes to, in the order of their names.
+    fn subscribed(&mut self, step: &Step<'_>, group: &str) -> Vec<Topic> {
+        let mut topics: BTreeMap<&str, Topic> = BTreeMap::new();
+        let consumer = self.groups.get(group).and_then(|group| group.consumer());
+        for state in consumer
+            .into_iter()
+            .flat_map(|consumer| consumer.members.values())
+        {
+            for id in self.regexes.resolve(&state.member, step.topics, &self.settings) {
+                if let Some(topic) = step.topics.by_id(id) {
+                    topics.insert(
+                        topic.name,
                         Topic {
-                            id: topic.id,
+                            id,
                             partitions: topic.partitions,
                         },
                     );
                 }
             }
-            let seeker = Seeker {
-                instance_id: state.member.instance_id.clone(),
-                topics,
-                previous: state.target.clone(),
-            };
-            problem.members.insert(id.clone(), seeker);
         }
-        problem.topics = names.into_values().collect();
-        let hash = hash_topics(&problem.topics);
-        (problem, hash)
+        topics.into_values().collect()
     }
 
     /// The assignor most members ask for; those who ask for none do not count.
@@ -302,7 +314,7 @@ impl Coordinator {
             .map(|(id, _)| id.clone())
             .collect();
         for group in groups {
-            let (_, hash) = self.problem(step, &group);
+            let hash = hash_topics(&self.subscribed(step, &group));
             if let Some(consumer) = self.consumer(&group)
                 && consumer.topics_hash != hash
             {

@@ -3,7 +3,7 @@
 use anabranch_wire::ErrorCode;
 
 use crate::group::harness::{Bench, alive, classic, modern, read_assignment};
-use crate::group::{Assignor, ConsumerHeartbeat, JoinAnswer, JoinGroup};
+use crate::group::{ConsumerHeartbeat, JoinAnswer, JoinGroup};
 
 fn parts(bytes: &bytes::Bytes) -> Vec<i32> {
     read_assignment(bytes)
@@ -327,38 +327,6 @@ fn members_of_both_protocols_share_a_group() {
 }
 
 #[test]
-fn the_assignor_is_what_most_members_ask_for() {
-    let mut bench = Bench::new(&[("t", 2)]);
-    let (a, _) = bench.enter("", "RoundRobinAssigner", &["t"]);
-    assert_eq!(bench.coordinator.assignor("g"), Assignor::RoundRobin);
-    bench.consumer(&modern("m", &["t"])).unwrap();
-    assert_eq!(
-        bench.coordinator.assignor("g"),
-        Assignor::RoundRobin,
-        "who asks for nothing does not count"
-    );
-    let range = ConsumerHeartbeat {
-        assignor: Some("range".into()),
-        ..modern("n", &["t"])
-    };
-    let n = bench.consumer(&range).unwrap();
-    assert_eq!(
-        bench.coordinator.assignor("g"),
-        Assignor::Range,
-        "an even vote goes to the simpler one"
-    );
-    bench.leave(&a.member_id, None);
-    let epoch = bench.coordinator.groups()["g"].consumer().unwrap().epoch;
-    let changes = ConsumerHeartbeat {
-        assignor: Some("uniform".into()),
-        ..alive("n", n.member_epoch, None)
-    };
-    bench.consumer(&changes).unwrap();
-    assert_eq!(bench.coordinator.assignor("g"), Assignor::Sticky);
-    assert!(bench.coordinator.groups()["g"].consumer().unwrap().epoch > epoch);
-}
-
-#[test]
 fn a_spare_member_stays_calm_and_takes_over() {
     // One partition, five members of different kinds: an empty assignment is a quiet state.
     let mut bench = Bench::new(&[("t", 1)]);
@@ -443,4 +411,53 @@ fn an_eager_member_at_work_is_stopped_once_not_for_every_piece() {
     );
     let (_, synced) = bench.enter(&a.member_id, "sticky", &["t", "u"]);
     assert_eq!(parts(&synced.assignment).len(), 6);
+}
+
+#[test]
+fn who_has_nothing_to_lose_takes_every_piece_as_it_comes() {
+    for protocol in ["sticky", "cooperative-sticky"] {
+        let mut bench = Bench::new(&[("t", 9)]);
+        let mut slow = Vec::new();
+        for id in ["m1", "m2"] {
+            let joined = bench.consumer(&modern(id, &["t"])).unwrap();
+            slow.push((id, joined.member_epoch));
+        }
+        for (id, epoch) in &mut slow {
+            let told = bench.consumer(&alive(id, *epoch, None)).unwrap();
+            *epoch = bench
+                .consumer(&alive(id, *epoch, told.assignment))
+                .unwrap()
+                .member_epoch;
+        }
+        // The newcomer shall have three of nine, from both of them.
+        let (c, synced) = bench.enter("", protocol, &["t"]);
+        assert_eq!(parts(&synced.assignment).len(), 0);
+        let (id, epoch) = slow[0];
+        let told = bench.consumer(&alive(id, epoch, None)).unwrap();
+        bench.consumer(&alive(id, epoch, told.assignment)).unwrap();
+        assert_eq!(
+            bench.heartbeat(&c.member_id, c.generation_id),
+            ErrorCode::RebalanceInProgress,
+            "{protocol}"
+        );
+        let (_, synced) = bench.enter(&c.member_id, protocol, &["t"]);
+        let first = parts(&synced.assignment).len();
+        assert!(
+            (1..3).contains(&first),
+            "{protocol}: {first} of 3, the other owner is slow"
+        );
+    }
+}
+
+#[test]
+fn a_classic_member_that_speaks_the_other_protocol_has_changed_over() {
+    let mut bench = Bench::new(&[("t", 1)]);
+    let (a, _) = bench.enter("", "range", &["t"]);
+    bench
+        .consumer(&alive(&a.member_id, a.generation_id, None))
+        .unwrap();
+    assert_eq!(
+        bench.heartbeat(&a.member_id, a.generation_id),
+        ErrorCode::UnknownMemberId
+    );
 }

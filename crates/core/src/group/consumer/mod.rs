@@ -6,6 +6,8 @@
 //! - `classic`: members of the classic protocol, without a client leader and without a barrier.
 //! - `subscription`: from names and regular expressions to topics.
 
+#[cfg(test)]
+mod assignor_test;
 mod classic;
 #[cfg(test)]
 mod classic_test;
@@ -16,6 +18,8 @@ mod heartbeat_test;
 #[cfg(test)]
 mod lifecycle_test;
 mod reconcile;
+#[cfg(test)]
+mod static_test;
 mod subscription;
 
 pub(super) use classic::by_name;
