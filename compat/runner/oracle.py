@@ -52,8 +52,12 @@ class Oracle:
         seen = {(producer, key, seq) for *_, producer, key, seq in self.read}
         return sorted(set(self.written.values()) - seen)
 
-    def check(self, duplicates=False):
-        """No loss; first deliveries of each key rise; no place read twice, and no record at two places, unless allowed."""
+    def check(self, duplicates=False, copies=False):
+        """No loss; first deliveries of each key rise.
+
+        Unless `duplicates`, no place was read twice; unless `copies` (which a retry without idempotence may leave), no record
+        is stored at two places.
+        """
         missing = self.missing()
         if missing:
             raise Failure(f"{len(missing)} of {len(self.written)} acknowledged records were not read, first {missing[:3]}")
@@ -66,7 +70,7 @@ class Oracle:
                 continue
             places[place] = member
             identity = (producer, key, seq)
-            if identity in where and not duplicates:
+            if identity in where and not copies:
                 raise Failure(f"record {identity} is stored twice, at {where[identity]} and {place}")
             if identity in where:
                 continue

@@ -71,7 +71,7 @@ def groups(context):
     check(len(got) == 12, "the deleted group's commits are still there")
 
 
-@scenario("delete-records", needs=("delete_records", "assign"))
+@scenario("delete-records", needs=("delete_records",))
 def delete_records(context):
     """Records below a point are deleted; earliest readers start there."""
     topic = context.topic()

@@ -25,10 +25,15 @@ def _grow_and_shrink(context, **options):
     crew.leave("m2")
 
 
-@scenario("group-range", needs=("range",))
+def _eager(context):
+    """The options of the library's plainest eager assignor."""
+    return {"assignor": context.client.eager} if context.client.eager else {}
+
+
+@scenario("group-eager")
 def by_range(context):
-    """Classic, range: 1, 2, 3, 2, 1 members; nothing lost, nothing twice, keys in order."""
-    _grow_and_shrink(context, assignor="range")
+    """Classic, range or the library's own: 1, 2, 3, 2, 1 members; nothing lost, nothing twice, keys in order."""
+    _grow_and_shrink(context, **_eager(context))
 
 
 @scenario("group-roundrobin", needs=("roundrobin",), short=False)
@@ -105,7 +110,7 @@ def uncommitted(context):
 
 
 def _churn(context, rounds, **options):
-    crew = Crew(context, 6, **options)
+    crew = Crew(context, 6, rough=True, **options)
     crew.join("m0")
     crew.settle()
     for number in range(1, rounds):

@@ -56,7 +56,7 @@ def plain(context):
 
 
 def _consume_through(context, **options):
-    crew = Crew(context, 4, session_ms=10_000, **options)
+    crew = Crew(context, 4, rough=True, session_ms=10_000, **options)
     crew.join("m1")
     crew.join("m2")
     crew.settle()

@@ -1,0 +1,105 @@
+// What the Node drivers share: the line protocol, and a store for records that arrive on their own.
+
+import { createInterface } from 'node:readline'
+
+export const pack = data => (data === null || data === undefined ? null : Buffer.from(data).toString('base64'))
+export const unpack = text => (text === null || text === undefined ? null : Buffer.from(text, 'base64'))
+
+// An error with Kafka's number and name, as far as the library tells them.
+export class OperationError extends Error {
+  constructor (name, code, message) {
+    super(message)
+    this.name = name
+    this.code = code
+  }
+}
+
+// Looks through an error, its causes and its parts for the first that `pick` turns into an OperationError.
+export function findInside (error, pick, seen = new Set()) {
+  if (!error || typeof error !== 'object' || seen.has(error)) return null
+  seen.add(error)
+  const found = pick(error)
+  if (found) return found
+  for (const next of [error.cause, error.originalError, ...(error.errors ?? []), ...(error.groups ?? []).map(row => row.error)]) {
+    const inner = findInside(next, pick, seen)
+    if (inner) return inner
+  }
+  return null
+}
+
+// Records that came, the assignment, and what went wrong since the last look.
+export class Store {
+  constructor () {
+    this.records = []
+    this.assignment = []
+    this.error = null
+    this.wake = () => {}
+  }
+
+  add (records) {
+    this.records.push(...records)
+    if (records.length > 0) this.wake()
+  }
+
+  fail (error) {
+    this.error = error
+    this.wake()
+  }
+
+  drop (gone = () => true) {
+    this.records = this.records.filter(record => !gone(record))
+  }
+
+  async take (max, waitMs) {
+    if (this.records.length === 0 && !this.error) {
+      await new Promise(resolve => {
+        const timer = setTimeout(resolve, waitMs)
+        this.wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+      this.wake = () => {}
+    }
+    const answer = { records: this.records.splice(0, max), assignment: this.assignment }
+    if (this.error) {
+      answer.error = { name: this.error.name, code: this.error.code, message: this.error.message }
+      this.error = null
+    }
+    return answer
+  }
+}
+
+// Looks at a condition until it holds.
+export async function until (what, seconds, look) {
+  const deadline = Date.now() + seconds * 1000
+  while (!(await look())) {
+    if (Date.now() > deadline) throw new OperationError('DRIVER_TIMEOUT', null, `not within ${seconds} s: ${what}`)
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}
+
+// Reads requests and answers them one after the other with the functions of `operations`.
+export function serve (version, operations, translate) {
+  const out = line => process.stdout.write(JSON.stringify(line) + '\n')
+  let last = Promise.resolve()
+  const answer = async line => {
+    const { id, op, ...given } = JSON.parse(line)
+    try {
+      if (!operations[op]) throw new OperationError('NO_SUCH_OPERATION', null, op)
+      out({ id, ok: (await operations[op](given)) ?? {} })
+    } catch (error) {
+      if (!(error instanceof OperationError)) console.error(op, error)
+      const said = error instanceof OperationError ? error : translate(error)
+      out({ id, error: { name: said.name, code: said.code ?? null, message: said.message } })
+    }
+  }
+  process.on('unhandledRejection', error => console.error('unhandled rejection', error))
+  process.on('uncaughtException', error => console.error('uncaught exception', error))
+  const lines = createInterface({ input: process.stdin, crlfDelay: Infinity })
+  lines.on('line', line => {
+    last = last.then(() => answer(line))
+  })
+  lines.on('close', () => last.then(() => process.exit(0)))
+  out({ ready: true, version })
+}
