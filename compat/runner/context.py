@@ -56,9 +56,12 @@ class Record:
             data["offset"],
         )
 
-    def content(self, timestamps=True):
-        """What must come back as it went in."""
-        return (self.key, self.value, self.headers, self.timestamp if timestamps else None)
+    def content(self, can):
+        """What must come back as it went in, as far as the client `can` tell."""
+        data = [self.key, self.value, *(part for header in self.headers for part in header)]
+        if not can("empty"):
+            data = [b"" if part is None else part for part in data]
+        return data, self.timestamp if can("timestamps") else None
 
 
 class Consumer:

@@ -255,6 +255,8 @@ const operations = {
 
   async delete_records ({ bootstrap, topic, partition, offset }) {
     const library = await adminOf(bootstrap)
+    // It looks for the leader in what it has loaded, and loads nothing for it.
+    await library.fetchTopicOffsets(topic)
     await library.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] })
     const found = await library.fetchTopicOffsets(topic)
     return { low: Number(found.find(row => row.partition === partition).low) }

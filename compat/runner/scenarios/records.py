@@ -44,7 +44,7 @@ def _round_trip(context, codec):
     got = context.reader("c1", topic).take_exactly(len(sent))
     check([record.offset for record in got] == list(range(len(sent))), "offsets do not run on")
     for one, other in zip(sent, got):
-        wanted, found = one.content(can("timestamps")), other.content(can("timestamps"))
+        wanted, found = one.content(can), other.content(can)
         check(wanted == found, lambda: f"offset {other.offset}: wrote {str(wanted)[:300]}, read {str(found)[:300]}")
 
 
