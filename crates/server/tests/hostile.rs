@@ -110,8 +110,6 @@ async fn counts_and_lengths_that_lie_end_the_connection_at_no_cost() {
             &[2, b'a', 2, b'b', 0xff, 0xff, 0xff, 0xff, 0x0f],
         ),
         with(header(18, 3, true), &[2, b'a', 2, b'b', 2, 5, 0, 5, 0]),
-        // Bytes behind the request.
-        with(header(18, 0, false), &[1, 2, 3]),
         // Fetch v12 with an array count above what follows.
         with(header(1, 12, true), &[0xff; 40]),
     ] {

@@ -142,8 +142,8 @@ impl<S: Service> Connection<S> {
     /// Does all that can be done now; leaves the task registered with whatever it must wait for.
     fn poll_work(&mut self, cx: &mut Context<'_>) -> Result<(), Close> {
         loop {
-            let mut progress = self.poll_requests(cx)?;
-            progress |= self.poll_answers(cx)?;
+            // Answers first: a client should not wait for the checks of what it sent behind.
+            let mut progress = self.poll_answers(cx)?;
             let flushed = self
                 .writer
                 .poll_flush(cx, &mut self.stream, &self.shared.metrics)?
@@ -151,6 +151,7 @@ impl<S: Service> Connection<S> {
             if self.ended && flushed && (self.pipeline.is_empty() || self.pipeline.front_is_parked()) {
                 return Err(Close::Eof);
             }
+            progress |= self.poll_requests(cx)?;
             if !progress {
                 break;
             }
@@ -175,7 +176,10 @@ impl<S: Service> Connection<S> {
                     self.pipeline.push(pending, bytes, permit);
                     progress = true;
                 }
-                Poll::Ready(None) => self.ended = true,
+                Poll::Ready(None) => {
+                    self.ended = true;
+                    progress = true;
+                }
                 Poll::Pending => break,
             }
         }
