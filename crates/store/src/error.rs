@@ -146,12 +146,18 @@ impl OpenError {
         match source.kind() {
             io::ErrorKind::ReadOnlyFilesystem => OpenError::ReadOnly { path },
             io::ErrorKind::PermissionDenied => OpenError::Permission { path, action },
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-                OpenError::Full { path }
-            }
+            _ if is_out_of_space(&source) => OpenError::Full { path },
             _ => OpenError::Io { path, action, source },
         }
     }
+}
+
+/// Whether an error says that space ran out: on the file system, of a quota, or of a file's size.
+pub(crate) fn is_out_of_space(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
 }
 
 /// Why a read of a log failed. Other ranges and other logs stay readable.

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use anabranch_core::ids::{LogId, Lsn, Offset};
 use bytes::Bytes;
@@ -86,6 +87,10 @@ impl std::fmt::Debug for Store {
     }
 }
 
+/// How long the committer waits before it looks for space again. Only an entry larger than a segment can get there: for
+/// all others the waiting is for a prepared segment.
+const FULL_RETRY: Duration = Duration::from_millis(200);
+
 /// Poisons the store if its thread panics: what it did not finish must not be taken for done.
 struct PanicGuard<'a>(&'a Shared, &'static str);
 
@@ -113,7 +118,9 @@ fn commit_loop(shared: &Shared, committer: &Mutex<Committer>) {
                     return;
                 }
             }
-            Step::Full | Step::Poisoned => return,
+            // One entry larger than a segment, and no space to make a segment longer.
+            Step::Full => std::thread::sleep(FULL_RETRY),
+            Step::Poisoned => return,
         }
     }
 }
@@ -206,7 +213,8 @@ impl Store {
     }
 
     /// Sets who is told of each commit. It is called on the commit thread, after readers can see the group; it should be
-    /// quick, and may call back into the store except for [`Self::close`]. Only the first call has an effect.
+    /// quick, and may call back into the store except for [`Self::close`], [`Self::write_snapshot`] and
+    /// [`Self::maintain`], which can wait for the commit thread. Only the first call has an effect.
     pub fn on_commit(&self, listener: Box<dyn for<'a> Fn(Commit<'a>) + Send + Sync>) {
         let _ = self.shared.commit_listener.set(listener);
     }
@@ -311,7 +319,7 @@ impl Store {
     }
 
     /// Writes a snapshot that has the effects of all entries up to `lsn` and of none behind it. Blocks until those are
-    /// durable. Older segments can then be freed, and the next start replays only what comes behind it. Of the earlier
+    /// durable: never call it under a lock that a listener takes. Older segments can then be freed, and the next start replays only what comes behind it. Of the earlier
     /// snapshots one is kept.
     pub fn write_snapshot(&self, lsn: Lsn, bytes: &[u8]) -> Result<(), SnapshotError> {
         if !self.threads.is_empty() {
@@ -336,7 +344,7 @@ impl Store {
     }
 
     /// Frees segments that hold nothing live, and packs what little is live in old ones. Does a bounded amount of work;
-    /// call it again while [`Maintained::more`] is set, and from time to time.
+    /// call it again while [`Maintained::more`] is set, and from time to time, but not under a lock that a listener takes.
     pub fn maintain(&self) -> Result<Maintained, MaintainError> {
         let _one_at_a_time = lock(&self.maintenance);
         // What declared batches dead must not be lost after they are gone.
@@ -395,6 +403,10 @@ impl Store {
     fn end_threads(&mut self) {
         self.shared.stop();
         for thread in self.threads.drain(..) {
+            // A listener may hold the last reference to the store's owner; its thread then ends by itself.
+            if thread.thread().id() == std::thread::current().id() {
+                continue;
+            }
             // A panic in it has been told by its guard.
             let _ = thread.join();
         }

@@ -1,5 +1,4 @@
 //! The store on the operating system's files.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
 

@@ -379,3 +379,73 @@ fn readers_are_not_disturbed_by_freeing_and_packing() {
     settle(store);
     assert!(store.usage().sealed_bytes < 5 * (64 << 10), "{:?}", store.usage());
 }
+
+#[test]
+fn an_entry_larger_than_a_segment_waits_for_space_too() {
+    let (disk, store) = fresh(small());
+    disk.set_capacity(200_000);
+    let entry = batch(1, 0, 1, 0, &[5; 150_000]);
+    store.append_batch(entry.clone());
+    assert_eq!(store.commit_once(), Step::Full);
+    assert!(store.poisoned().is_none());
+    disk.set_capacity(u64::MAX);
+    assert_eq!(store.commit_once(), Step::Committed);
+    assert!(read_all(&store, LogId(1)) == stored(&entry));
+}
+
+#[test]
+fn a_listener_may_hold_the_last_reference_to_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = open(folder.path(), Arc::new(RealDisk), small()).unwrap();
+    let slot = Arc::new(std::sync::Mutex::new(None));
+    let (told, wait) = std::sync::mpsc::channel();
+    store.on_commit(Box::new({
+        let slot = Arc::clone(&slot);
+        move |_| {
+            drop(slot.lock().unwrap().take());
+            told.send(()).unwrap();
+        }
+    }));
+    let mut held = slot.lock().unwrap();
+    store.append_state(vec![1]);
+    *held = Some(store);
+    drop(held);
+    wait.recv().unwrap();
+    // The lock was given back with the store.
+    open(folder.path(), Arc::new(RealDisk), small()).unwrap();
+}
+
+#[test]
+fn an_empty_active_segment_still_knows_where_the_log_stood() {
+    // How many operations there were when the commit that rolls began.
+    let run = |cut: Option<u64>| {
+        let disk = Arc::new(SimDisk::new(6));
+        if let Some(cut) = cut {
+            disk.fault_at(cut, Fault::PowerCut);
+        }
+        let (store, _) = open_manual(Path::new(FOLDER), Arc::<SimDisk>::clone(&disk), small()).unwrap();
+        for n in 0.. {
+            let before = disk.operations();
+            store.append_batch(batch(1, n, 1, n, &[1; 3000]));
+            if store.commit_once() != Step::Committed || store.usage().segments == 3 {
+                return (disk, before, store.committed());
+            }
+        }
+        unreachable!("it rolls at some time")
+    };
+    let (_, rolls, _) = run(None);
+    // The footer is written and synced; the power goes before the first group of the next segment.
+    let (disk, _, committed) = run(Some(rolls + 2));
+    let disk = Arc::new(disk.power_cycle(0));
+    for _ in 0..2 {
+        let (store, _) = open_manual(Path::new(FOLDER), Arc::<SimDisk>::clone(&disk), small()).unwrap();
+        assert!(
+            store.committed() == committed,
+            "{} and {committed}",
+            store.committed()
+        );
+        store.set_log_start(LogId(1), 1000);
+        snapshot_and_maintain(&store);
+        assert_eq!(store.usage().segments, 2);
+    }
+}

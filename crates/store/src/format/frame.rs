@@ -145,7 +145,7 @@ impl<'a> Frame<'a> {
         let state = (self.header.kind == FrameKind::State).then_some(self.header.first_lsn);
         state
             .into_iter()
-            .chain(u32s(self.table).map(|delta| self.header.first_lsn + u64::from(delta)))
+            .chain(u32s(self.table).map(|delta| self.header.first_lsn.saturating_add(u64::from(delta))))
     }
 }
 

@@ -33,9 +33,9 @@ impl Chain {
     };
 
     fn admits(&self, header: &GroupHeader) -> bool {
-        header.group_seq == self.group_seq + 1
+        header.group_seq == self.group_seq.saturating_add(1)
             && header.previous_crc == self.group_crc
-            && header.first_lsn == self.last_lsn + 1
+            && header.first_lsn == self.last_lsn.saturating_add(1)
     }
 
     pub(crate) fn after(header: &GroupHeader, crc: u32) -> Chain {

@@ -17,6 +17,7 @@ use super::prepare::Prepared;
 use super::writer::{BuiltGroup, GroupWriter};
 use crate::buffer::Buffer;
 use crate::disk::DiskFile;
+use crate::error::is_out_of_space;
 use crate::format::footer::{FooterBuilder, Trailer, footer_bytes};
 use crate::format::group::{FLAG_CLEAN_CLOSE, GroupHeader};
 use crate::format::{BLOCK_BYTES, whole_blocks};
@@ -200,7 +201,11 @@ impl Committer {
         // A single entry larger than a segment: its segment grows to hold it.
         let end = self.tail.position + needed(0, 0);
         if end > self.tail.segment.file_bytes {
-            self.tail.file.allocate(end).map_err(failed("enlarge"))?;
+            match self.tail.file.allocate(end) {
+                // Nothing was written yet: this can be tried again.
+                Err(error) if is_out_of_space(&error) => return Ok(false),
+                other => other.map_err(failed("enlarge"))?,
+            }
             let segment = Arc::new(self.tail.segment.with(end, (1, 0)));
             self.shared.write_state().active = Arc::clone(&segment);
             self.tail.segment = segment;
