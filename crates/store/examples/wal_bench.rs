@@ -1,6 +1,6 @@
 //! Measures the store alone: how fast batches and single entries become durable, at what cost.
 //!
-//! `cargo run --release -p anabranch-store --example wal_bench -- [folder] [seconds]`
+//! `cargo run --release -p anabranch-store --example wal_bench -- [folder] [seconds] [part of a case's name]`
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 
 use std::path::PathBuf;
@@ -67,6 +67,7 @@ struct Case {
     one_by_one: bool,
     /// Whether old segments are freed, so that their files are used again.
     recycle: bool,
+    preformat: bool,
 }
 
 fn run(folder: &std::path::Path, case: &Case, options: Options, seconds: u64) {
@@ -161,7 +162,7 @@ fn run(folder: &std::path::Path, case: &Case, options: Options, seconds: u64) {
             .unwrap_or_default()
     };
     println!(
-        "{:<38} {:6.3} GB/s  {:8.0} entries/s  {:6.0} groups/s  {:5.2} CPU-s/GB  {:6.1} us CPU/entry  p50 {:?} p99 {:?}",
+        "{:<42} {:6.3} GB/s  {:8.0} entries/s  {:6.0} groups/s  {:5.2} CPU-s/GB  {:6.1} us CPU/entry  p50 {:?} p99 {:?}",
         case.name,
         gb / elapsed,
         entries.load(Ordering::Relaxed) as f64 / elapsed,
@@ -172,16 +173,19 @@ fn run(folder: &std::path::Path, case: &Case, options: Options, seconds: u64) {
         at(0.99),
     );
     drop(store);
-    let begin = Instant::now();
-    let store =
-        Store::open(&folder, Arc::new(RealDisk), Options::default(), &mut Nothing).expect("it opens again");
-    println!(
-        "{:<38} opened again in {:?}, {} entries replayed",
-        "",
-        begin.elapsed(),
-        store.recovered().replayed
-    );
-    drop(store);
+    for what in ["after a kill", "with a snapshot"] {
+        let begin = Instant::now();
+        let store = Store::open(&folder, Arc::new(RealDisk), Options::default(), &mut Nothing)
+            .expect("it opens again");
+        let (elapsed, usage, replayed) = (begin.elapsed(), store.usage(), store.recovered().replayed);
+        println!(
+            "{:<42} opened {what} in {elapsed:?}: {} segments, {replayed} entries replayed",
+            "", usage.segments
+        );
+        store
+            .write_snapshot(store.committed(), b"")
+            .expect("a snapshot can be written");
+    }
     let _ = std::fs::remove_dir_all(&folder);
 }
 
@@ -189,89 +193,75 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let folder = PathBuf::from(args.next().unwrap_or_else(|| "wal-bench.tmp".to_owned()));
     let seconds = args.next().and_then(|text| text.parse().ok()).unwrap_or(4);
-    let base = Case {
+    let filter = args.next().unwrap_or_default();
+    let many = Case {
         name: "",
         threads: 2,
         logs: 1,
         batch_bytes: 64 << 10,
         one_by_one: false,
         recycle: true,
+        preformat: true,
+    };
+    let single = Case {
+        threads: 1,
+        batch_bytes: 200,
+        one_by_one: true,
+        ..many
     };
     let cases = [
         Case {
             name: "64 KiB, 1 log, recycled",
-            ..base
+            ..many
         },
         Case {
             name: "64 KiB, 256 logs, recycled",
             logs: 256,
-            ..base
+            ..many
         },
         Case {
             name: "64 KiB, 1 log, growing",
             recycle: false,
-            ..base
+            ..many
+        },
+        Case {
+            name: "64 KiB, 1 log, growing, not preformatted",
+            recycle: false,
+            preformat: false,
+            ..many
         },
         Case {
             name: "1 KiB, 1 log, recycled",
             batch_bytes: 1 << 10,
-            ..base
+            ..many
         },
         Case {
-            name: "one 200 B entry at a time, 1 thread",
-            threads: 1,
-            batch_bytes: 200,
-            one_by_one: true,
-            ..base
+            name: "single 200 B, 1 thread",
+            ..single
         },
         Case {
-            name: "one 200 B entry at a time, growing",
-            threads: 1,
-            batch_bytes: 200,
-            one_by_one: true,
+            name: "single 200 B, growing",
             recycle: false,
-            ..base
+            ..single
         },
         Case {
-            name: "one 200 B entry at a time, 16 threads",
+            name: "single 200 B, growing, not preformatted",
+            recycle: false,
+            preformat: false,
+            ..single
+        },
+        Case {
+            name: "single 200 B, 16 threads",
             threads: 16,
-            batch_bytes: 200,
-            one_by_one: true,
-            ..base
+            ..single
         },
     ];
-    for case in &cases {
-        run(&folder, case, Options::default(), seconds);
+    for case in cases.iter().filter(|case| case.name.contains(&filter)) {
+        let options = Options {
+            preformat: case.preformat,
+            ..Options::default()
+        };
+        run(&folder, case, options, seconds);
     }
-    println!("without preformatting:");
-    run(
-        &folder,
-        &Case {
-            name: "64 KiB, 1 log, growing",
-            recycle: false,
-            ..base
-        },
-        Options {
-            preformat: false,
-            ..Options::default()
-        },
-        seconds,
-    );
-    run(
-        &folder,
-        &Case {
-            name: "one 200 B entry at a time, growing",
-            threads: 1,
-            batch_bytes: 200,
-            one_by_one: true,
-            recycle: false,
-            ..base
-        },
-        Options {
-            preformat: false,
-            ..Options::default()
-        },
-        seconds,
-    );
     let _ = std::fs::remove_dir_all(&folder);
 }

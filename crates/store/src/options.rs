@@ -29,8 +29,8 @@ pub struct Options {
     pub durability: Durability,
     /// Whether segments are written past the page cache where the file system can. Default true.
     pub direct_io: bool,
-    /// Whether a fresh segment file is written with zeros before it is used, so that commits overwrite existing
-    /// blocks. Default true.
+    /// Whether, while commit groups are small, a fresh segment file is written with zeros before it is used, so that
+    /// commits overwrite existing blocks. Default true.
     pub preformat: bool,
     /// How many freed segment files are kept to be used again. Default 4.
     pub spare_segments: usize,

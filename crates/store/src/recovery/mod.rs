@@ -31,7 +31,7 @@ use crate::options::Options;
 use crate::shared::{Shared, SharedStart, State};
 use crate::snapshot;
 use crate::wal::committer::Tail;
-use crate::wal::prepare::{Prepared, Preparer, PreparerStart};
+use crate::wal::prepare::{Prepared, Preparer, PreparerStart, Wanted};
 
 pub use replay::Replay;
 use scan::Chain;
@@ -127,7 +127,10 @@ pub(crate) fn open(
     let tail = tail_of(&active, end.position, end.first_lsn, end.chain);
     match end.prepared {
         Some(prepared) => preparer.found(prepared),
-        None => preparer.want(active.segment.seq + 1),
+        None => preparer.want(Wanted {
+            seq: active.segment.seq + 1,
+            small_groups: true,
+        }),
     }
     let state = State {
         index,
@@ -172,15 +175,17 @@ fn active_segment(
 }
 
 fn tail_of(active: &Prepared, position: Option<u64>, first_lsn: Option<u64>, chain: Chain) -> Tail {
+    let position = position.unwrap_or(BLOCK_BYTES as u64);
     Tail {
         segment: Arc::clone(&active.segment),
         file: Arc::clone(&active.file),
-        position: position.unwrap_or(BLOCK_BYTES as u64),
+        position,
         first_lsn: first_lsn.unwrap_or(chain.last_lsn + 1),
         last_lsn: chain.last_lsn,
         durable_lsn: chain.last_lsn,
         group_seq: chain.group_seq,
         group_crc: chain.group_crc,
+        counted_from: (chain.group_seq, position),
     }
 }
 

@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use super::Entry;
 use super::plan::{GroupContent, GroupPlan};
-use super::prepare::Prepared;
+use super::prepare::{Prepared, Wanted};
 use super::writer::{BuiltGroup, GroupWriter};
 use crate::buffer::Buffer;
 use crate::disk::DiskFile;
@@ -50,6 +50,21 @@ pub(crate) struct Tail {
     pub(crate) durable_lsn: u64,
     pub(crate) group_seq: u64,
     pub(crate) group_crc: u32,
+    /// The last group that is not in this segment, or was there before this start, and where it ends.
+    pub(crate) counted_from: (u64, u64),
+}
+
+/// Below this mean length of groups it pays to fill the next segment with zeros ahead of time.
+const SMALL_GROUP_BYTES: u64 = 256 << 10;
+
+impl Tail {
+    fn has_small_groups(&self) -> bool {
+        let (groups, bytes) = (
+            self.group_seq - self.counted_from.0,
+            self.position - self.counted_from.1,
+        );
+        bytes < groups.saturating_mul(SMALL_GROUP_BYTES)
+    }
 }
 
 /// The only writer of the log.
@@ -223,15 +238,19 @@ impl Committer {
         };
         let Some(next) = next else { return Ok(false) };
         let sealed = self.seal(&next)?;
-        let seq = next.segment.seq;
+        let wanted = Wanted {
+            seq: next.segment.seq + 1,
+            small_groups: self.tail.has_small_groups(),
+        };
         self.tail.segment = next.segment;
         self.tail.file = next.file;
         self.tail.position = BLOCK_BYTES as u64;
+        self.tail.counted_from = (self.tail.group_seq, self.tail.position);
         self.tail.first_lsn = 1;
         if self.tail.last_lsn > 0 {
             self.tail.first_lsn = self.tail.last_lsn + 1;
         }
-        self.shared.preparer.want(seq + 1);
+        self.shared.preparer.want(wanted);
         self.shared.emit(Event::SegmentSealed {
             seq: sealed.seq,
             last: Lsn(sealed.lsns.1),

@@ -1,8 +1,9 @@
 //! Has the next segment file ready before it is needed, so that a commit never waits for space and never runs out of it.
 //!
-//! A prepared segment is a freed one, whose blocks were written before, or a fresh file filled with zeros: overwriting
-//! written blocks syncs about twice as fast as writing reserved ones. If commits need the file while it is still being filled,
-//! they get it as it is.
+//! A prepared segment is a freed one, whose blocks were written before, or a fresh file. A fresh file is filled with zeros
+//! while commit groups are small: overwriting written blocks syncs about twice as fast as writing reserved ones. With large
+//! groups that does not count, and the filling would only take time from the disk. If commits need the file while it is still
+//! being filled, they get it as it is.
 
 use std::io;
 use std::path::PathBuf;
@@ -29,15 +30,22 @@ pub(crate) struct Prepared {
     pub(crate) file: Arc<dyn DiskFile>,
 }
 
+/// What the next segment will be used for, as far as the last one tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) seq: u64,
+    pub(crate) small_groups: bool,
+}
+
 enum Slot {
     /// This segment is to be made.
-    Wanted(u64),
+    Wanted(Wanted),
     /// Somebody is making it.
     Working,
     /// It is there.
     Ready(Prepared),
     /// The last try failed.
-    Failed(u64),
+    Failed(Wanted),
     /// Nothing is wanted yet.
     Idle,
     /// Nothing will be made any more.
@@ -120,9 +128,9 @@ impl Preparer {
         self.next_epoch.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Asks for segment `seq` to be made.
-    pub(crate) fn want(&self, seq: u64) {
-        self.set(Slot::Wanted(seq));
+    /// Asks for a segment to be made.
+    pub(crate) fn want(&self, wanted: Wanted) {
+        self.set(Slot::Wanted(wanted));
     }
 
     /// Hands in a segment that an earlier run had prepared.
@@ -165,22 +173,22 @@ impl Preparer {
     /// Makes the segment that is asked for, if one is. The thread of the store calls this in a loop, manual mode once
     /// before each group.
     pub(crate) fn work(&self) {
-        let seq = {
+        let wanted = {
             let mut slot = self.slot();
-            let (Slot::Wanted(seq) | Slot::Failed(seq)) = *slot else {
+            let (Slot::Wanted(wanted) | Slot::Failed(wanted)) = *slot else {
                 return;
             };
             *slot = Slot::Working;
-            seq
+            wanted
         };
-        let made = self.make(seq, self.preformat);
+        let made = self.make(wanted.seq, self.preformat && wanted.small_groups);
         self.failed.store(made.is_err(), Ordering::Relaxed);
         self.look_at_space();
         match made {
             Ok(prepared) => self.set(Slot::Ready(prepared)),
             Err(error) => {
-                tracing::warn!(segment = seq, %error, "cannot prepare the next segment; trying again");
-                self.set(Slot::Failed(seq));
+                tracing::warn!(segment = wanted.seq, %error, "cannot prepare the next segment; trying again");
+                self.set(Slot::Failed(wanted));
             }
         }
     }
