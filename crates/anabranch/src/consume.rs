@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
             None => {
                 output::say(&format!(
                     "lost the broker {broker}, trying again: {}",
-                    reason.clone().unwrap_or_default()
+                    reason.as_deref().unwrap_or("the connection was closed")
                 ));
                 Instant::now()
             }

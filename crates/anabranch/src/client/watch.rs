@@ -19,9 +19,13 @@ impl Watch {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Notes an error event. That all brokers are down only sums up the errors before it.
+    /// Notes an error event. That all brokers are down only sums up the errors before it, and the end of a partition is
+    /// no error.
     pub(crate) fn note(&self, code: Option<RDKafkaErrorCode>, reason: &str) {
-        if code != Some(RDKafkaErrorCode::AllBrokersDown) {
+        if !matches!(
+            code,
+            Some(RDKafkaErrorCode::AllBrokersDown | RDKafkaErrorCode::PartitionEOF)
+        ) {
             *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
         }
     }
@@ -36,3 +40,27 @@ impl ClientContext for Watch {
 }
 
 impl ConsumerContext for Watch {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_real_error_is_kept() {
+        let watch = Watch::default();
+        assert_eq!(watch.last_error(), None);
+        watch.error(
+            KafkaError::Global(RDKafkaErrorCode::BrokerTransportFailure),
+            "connection refused",
+        );
+        watch.error(
+            KafkaError::Global(RDKafkaErrorCode::AllBrokersDown),
+            "1/1 brokers are down",
+        );
+        watch.error(
+            KafkaError::Global(RDKafkaErrorCode::PartitionEOF),
+            "end of partition at offset 7",
+        );
+        assert_eq!(watch.last_error().as_deref(), Some("connection refused"));
+    }
+}
