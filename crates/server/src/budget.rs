@@ -104,9 +104,12 @@ impl RequestBudget {
         }
     }
 
-    /// Takes room for a request of `bytes`, if it is there.
+    /// Takes room for a request of `bytes`, if it is there. A small request may have of the large share as well.
     pub(crate) fn try_take(&self, bytes: usize) -> Option<Permit> {
-        self.pool(bytes).try_take(bytes)
+        if bytes > SMALL_BYTES_MAX {
+            return self.large.try_take(bytes);
+        }
+        self.small.try_take(bytes).or_else(|| self.large.try_take(bytes))
     }
 
     /// A wait for room, to be polled by the connection.
@@ -212,5 +215,13 @@ mod tests {
         let _all = budget.try_take(7 << 20).expect("all of the large share");
         assert!(budget.try_take(SMALL_BYTES_MAX + 1).is_none());
         assert!(budget.try_take(100).is_some());
+    }
+
+    #[test]
+    fn small_requests_use_what_large_ones_leave() {
+        let budget = RequestBudget::new(8 << 20);
+        let held: Vec<_> = std::iter::from_fn(|| budget.try_take(SMALL_BYTES_MAX)).collect();
+        assert_eq!(held.len(), (8 << 20) / SMALL_BYTES_MAX);
+        assert_eq!(budget.available(), 0);
     }
 }

@@ -165,7 +165,7 @@ impl<S: Service> Connection<S> {
     /// Reads and hands over requests while there is room for them.
     fn poll_requests(&mut self, cx: &mut Context<'_>) -> Result<bool, Close> {
         let mut progress = false;
-        while !self.ended && self.has_room() {
+        while !self.ended && self.has_room() && !self.is_past_grace() {
             if std::mem::take(&mut self.paused) {
                 self.reader.excuse();
             }
@@ -209,8 +209,19 @@ impl<S: Service> Connection<S> {
         Ok(progress)
     }
 
+    /// The server ends, and has waited long enough for requests that were on their way.
+    fn is_past_grace(&self) -> bool {
+        self.draining_since
+            .is_some_and(|since| since + self.shared.limits.shutdown_grace <= Instant::now())
+    }
+
+    /// Whether the client is owed nothing.
+    fn is_even(&self) -> bool {
+        self.pipeline.is_empty() && self.writer.is_empty()
+    }
+
     fn is_idle(&self) -> bool {
-        self.pipeline.is_empty() && self.writer.is_empty() && self.reader.is_empty()
+        self.is_even() && self.reader.is_empty()
     }
 
     /// The next moment at which something would be overdue, and what.
@@ -232,7 +243,7 @@ impl<S: Service> Connection<S> {
         if let Some(at) = self.writer.deadline(limits).filter(|at| *at < next.0) {
             next = (at, Close::NotRead);
         }
-        if let Some(since) = self.draining_since.filter(|_| self.is_idle()) {
+        if let Some(since) = self.draining_since.filter(|_| self.is_even()) {
             let at = since + limits.shutdown_grace;
             if at < next.0 {
                 next = (at, Close::Drained);

@@ -314,6 +314,36 @@ async fn a_drain_answers_what_is_in_flight_and_a_cut_does_not_wait() {
 }
 
 #[tokio::test]
+async fn a_client_that_never_stops_asking_does_not_hold_up_the_end() {
+    let limits = Limits {
+        shutdown_grace: Duration::from_millis(50),
+        ..Limits::default()
+    };
+    let world = world(limits).await;
+    let World {
+        mut client,
+        shared,
+        server,
+        ..
+    } = world;
+    let asking = tokio::spawn(async move {
+        let request = frame(b"eagain").repeat(50);
+        let mut answers = vec![0; 10 * 50];
+        // Always fifty requests ahead, so that the connection is never idle.
+        while client.write_all(&request).await.is_ok() && client.read_exact(&mut answers[10..]).await.is_ok()
+        {
+        }
+    });
+    shared.shutdown.enter(Phase::Draining);
+    let close = tokio::time::timeout(PATIENCE, server)
+        .await
+        .expect("the connection to end")
+        .unwrap();
+    assert!(matches!(close, Close::Drained), "{close}");
+    asking.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_failed_store_acknowledges_nothing() {
     let mut world = world(Limits::default()).await;
     world.send(b"d\x01").await;
