@@ -70,13 +70,90 @@ struct Case {
     preformat: bool,
 }
 
-fn run(folder: &std::path::Path, case: &Case, options: Options, seconds: u64) {
+/// What the producers of a case share.
+struct Load<'a> {
+    case: &'a Case,
+    store: &'a Store,
+    gate: &'a Gate,
+    payload: Bytes,
+    next: Vec<AtomicI64>,
+    order: Mutex<()>,
+    entries: AtomicU64,
+    until: Instant,
+}
+
+impl Load<'_> {
+    /// Appends until the time is over; gives how long each entry took, if it waited for it.
+    fn produce(&self, nth: usize) -> Vec<Duration> {
+        let in_flight_max = (IN_FLIGHT_BYTES / self.payload.len() as u64).max(1);
+        let mut latencies = Vec::new();
+        let mut log = nth as u32 % self.case.logs;
+        while Instant::now() < self.until {
+            let sent = Instant::now();
+            let lsn = self.append(log);
+            log = (log + 1) % self.case.logs;
+            let upto = if self.case.one_by_one {
+                lsn.0
+            } else {
+                lsn.0.saturating_sub(in_flight_max)
+            };
+            let mut committed = self.gate.committed.lock().expect("no panic while held");
+            while *committed < upto {
+                committed = self.gate.moved.wait(committed).expect("no panic while held");
+            }
+            drop(committed);
+            if self.case.one_by_one {
+                latencies.push(sent.elapsed());
+            }
+            self.entries.fetch_add(1, Ordering::Relaxed);
+        }
+        latencies
+    }
+
+    fn append(&self, log: u32) -> Lsn {
+        let _order = self.order.lock().expect("no panic while held");
+        let offset = self.next[log as usize].fetch_add(1, Ordering::Relaxed);
+        self.store.append_batch(Batch {
+            log: LogId(log),
+            base_offset: offset,
+            leader_epoch: 0,
+            last_offset: offset,
+            max_timestamp: offset,
+            bytes: self.payload.clone(),
+        })
+    }
+
+    /// Frees old segments, as retention would.
+    fn recycle(&self) {
+        while Instant::now() < self.until {
+            std::thread::sleep(Duration::from_millis(100));
+            let committed = self.store.committed();
+            let ends: Vec<i64> = self
+                .next
+                .iter()
+                .map(|next| next.load(Ordering::Relaxed))
+                .collect();
+            self.store
+                .write_snapshot(committed, b"")
+                .expect("a snapshot can be written");
+            for (log, end) in ends.into_iter().enumerate() {
+                self.store.set_log_start(LogId(log as u32), end - 64.min(end));
+            }
+            self.store.maintain().expect("maintenance works");
+        }
+    }
+}
+
+fn run(folder: &std::path::Path, case: &Case, seconds: u64) {
     let folder = folder.join(case.name.replace([' ', ','], "-"));
     let _ = std::fs::remove_dir_all(&folder);
+    let options = Options {
+        preformat: case.preformat,
+        ..Options::default()
+    };
     let store =
         Store::open(&folder, Arc::new(RealDisk), options, &mut Nothing).expect("the folder can be used");
-    let gate = Arc::new(Gate::default());
-    let groups = Arc::new(AtomicU64::new(0));
+    let (gate, groups) = (Arc::new(Gate::default()), Arc::new(AtomicU64::new(0)));
     store.on_commit(Box::new({
         let (gate, groups) = (Arc::clone(&gate), Arc::clone(&groups));
         move |commit| {
@@ -85,75 +162,53 @@ fn run(folder: &std::path::Path, case: &Case, options: Options, seconds: u64) {
             gate.moved.notify_all();
         }
     }));
-    let next: Vec<AtomicI64> = (0..case.logs).map(|_| AtomicI64::new(0)).collect();
-    let order = Mutex::new(());
-    let (bytes, entries) = (AtomicU64::new(0), AtomicU64::new(0));
-    let payload = batch_bytes(case.batch_bytes);
-    let in_flight_max = (IN_FLIGHT_BYTES / case.batch_bytes as u64).max(1);
     let (begin, cpu) = (Instant::now(), cpu_seconds());
-    let until = begin + Duration::from_secs(seconds);
+    let load = Load {
+        case,
+        store: &store,
+        gate: &gate,
+        payload: batch_bytes(case.batch_bytes),
+        next: (0..case.logs).map(|_| AtomicI64::new(0)).collect(),
+        order: Mutex::new(()),
+        entries: AtomicU64::new(0),
+        until: begin + Duration::from_secs(seconds),
+    };
     let mut latencies = Vec::new();
     std::thread::scope(|scope| {
-        let producer = |nth: usize| {
-            let mut latencies = Vec::new();
-            let mut log = nth as u32 % case.logs;
-            while Instant::now() < until {
-                let sent = Instant::now();
-                let lsn = {
-                    let _order = order.lock().expect("no panic while held");
-                    let offset = next[log as usize].fetch_add(1, Ordering::Relaxed);
-                    store.append_batch(Batch {
-                        log: LogId(log),
-                        base_offset: offset,
-                        leader_epoch: 0,
-                        last_offset: offset,
-                        max_timestamp: offset,
-                        bytes: payload.clone(),
-                    })
-                };
-                log = (log + 1) % case.logs;
-                let upto = if case.one_by_one {
-                    lsn.0
-                } else {
-                    lsn.0.saturating_sub(in_flight_max)
-                };
-                let mut committed = gate.committed.lock().expect("no panic while held");
-                while *committed < upto {
-                    committed = gate.moved.wait(committed).expect("no panic while held");
-                }
-                drop(committed);
-                if case.one_by_one {
-                    latencies.push(sent.elapsed());
-                }
-                bytes.fetch_add(case.batch_bytes as u64, Ordering::Relaxed);
-                entries.fetch_add(1, Ordering::Relaxed);
-            }
-            latencies
-        };
-        let handles: Vec<_> = (0..case.threads)
-            .map(|nth| scope.spawn(move || producer(nth)))
+        let load = &load;
+        let producers: Vec<_> = (0..case.threads)
+            .map(|nth| scope.spawn(move || load.produce(nth)))
             .collect();
         if case.recycle {
-            while Instant::now() < until {
-                std::thread::sleep(Duration::from_millis(100));
-                let committed = store.committed();
-                let ends: Vec<i64> = next.iter().map(|next| next.load(Ordering::Relaxed)).collect();
-                store
-                    .write_snapshot(committed, b"")
-                    .expect("a snapshot can be written");
-                for (log, end) in ends.into_iter().enumerate() {
-                    store.set_log_start(LogId(log as u32), end - 64.min(end));
-                }
-                store.maintain().expect("maintenance works");
-            }
+            load.recycle();
         }
-        for handle in handles {
-            latencies.extend(handle.join().expect("producers do not panic"));
+        for producer in producers {
+            latencies.extend(producer.join().expect("producers do not panic"));
         }
     });
     store.wait_committed(store.last());
-    let (elapsed, cpu) = (begin.elapsed().as_secs_f64(), cpu_seconds() - cpu);
-    let gb = bytes.load(Ordering::Relaxed) as f64 / 1e9;
+    let entries = load.entries.load(Ordering::Relaxed) as f64;
+    report(
+        case,
+        begin.elapsed().as_secs_f64(),
+        cpu_seconds() - cpu,
+        entries,
+        &groups,
+        latencies,
+    );
+    drop(store);
+    reopen(&folder);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+fn report(
+    case: &Case,
+    seconds: f64,
+    cpu: f64,
+    entries: f64,
+    groups: &AtomicU64,
+    mut latencies: Vec<Duration>,
+) {
     latencies.sort_unstable();
     let at = |share: f64| {
         latencies
@@ -161,21 +216,24 @@ fn run(folder: &std::path::Path, case: &Case, options: Options, seconds: u64) {
             .copied()
             .unwrap_or_default()
     };
+    let gb = entries * case.batch_bytes as f64 / 1e9;
     println!(
         "{:<42} {:6.3} GB/s  {:8.0} entries/s  {:6.0} groups/s  {:5.2} CPU-s/GB  {:6.1} us CPU/entry  p50 {:?} p99 {:?}",
         case.name,
-        gb / elapsed,
-        entries.load(Ordering::Relaxed) as f64 / elapsed,
-        groups.load(Ordering::Relaxed) as f64 / elapsed,
+        gb / seconds,
+        entries / seconds,
+        groups.load(Ordering::Relaxed) as f64 / seconds,
         cpu / gb,
-        cpu * 1e6 / entries.load(Ordering::Relaxed) as f64,
+        cpu * 1e6 / entries,
         at(0.5),
         at(0.99),
     );
-    drop(store);
+}
+
+fn reopen(folder: &std::path::Path) {
     for what in ["after a kill", "with a snapshot"] {
         let begin = Instant::now();
-        let store = Store::open(&folder, Arc::new(RealDisk), Options::default(), &mut Nothing)
+        let store = Store::open(folder, Arc::new(RealDisk), Options::default(), &mut Nothing)
             .expect("it opens again");
         let (elapsed, usage, replayed) = (begin.elapsed(), store.usage(), store.recovered().replayed);
         println!(
@@ -186,7 +244,6 @@ fn run(folder: &std::path::Path, case: &Case, options: Options, seconds: u64) {
             .write_snapshot(store.committed(), b"")
             .expect("a snapshot can be written");
     }
-    let _ = std::fs::remove_dir_all(&folder);
 }
 
 fn main() {
@@ -257,11 +314,7 @@ fn main() {
         },
     ];
     for case in cases.iter().filter(|case| case.name.contains(&filter)) {
-        let options = Options {
-            preformat: case.preformat,
-            ..Options::default()
-        };
-        run(&folder, case, options, seconds);
+        run(&folder, case, seconds);
     }
     let _ = std::fs::remove_dir_all(&folder);
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::format::BLOCK_BYTES;
 
 /// Bytes of unused buffers that a pool keeps.
-const POOL_BYTES_MAX: usize = 16 << 20;
+const POOL_BYTES_MAX: usize = 32 << 20;
 
 /// A pool of buffers in size classes.
 #[derive(Default)]
@@ -47,11 +47,16 @@ impl Pool {
         let class = class_of(len);
         let reused = {
             let mut free = self.lock();
-            let raw = free.by_capacity.get_mut(&class).and_then(Vec::pop);
-            if raw.is_some() {
-                free.bytes -= class;
-            }
-            raw
+            // A somewhat larger one will do: new memory costs more than the unused part of old memory.
+            let fitting = free
+                .by_capacity
+                .range_mut(class..=class + class / 2)
+                .find(|(_, raws)| !raws.is_empty());
+            let found = fitting.and_then(|(found, raws)| Some((*found, raws.pop()?)));
+            found.map(|(found, raw)| {
+                free.bytes -= found;
+                raw
+            })
         };
         let raw = reused.unwrap_or_else(|| vec![0; class + BLOCK_BYTES]);
         Buffer::over(raw, len, Some(Arc::clone(self)))
@@ -134,12 +139,25 @@ mod tests {
         let second = pool.take(9_000);
         assert_eq!(second.as_slice().as_ptr(), address);
         assert_eq!(pool.lock().bytes, 0);
+        drop(second);
+        let smaller = pool.take(8_000);
+        assert_eq!(
+            smaller.as_slice().as_ptr(),
+            address,
+            "a little too large is good enough"
+        );
+        drop(smaller);
+        assert_ne!(
+            pool.take(3_000).as_slice().as_ptr(),
+            address,
+            "far too large is not"
+        );
     }
 
     #[test]
     fn the_pool_keeps_a_bounded_number_of_bytes() {
         let pool = Arc::new(Pool::default());
-        let many: Vec<_> = (0..20).map(|_| pool.take(1 << 20)).collect();
+        let many: Vec<_> = (0..40).map(|_| pool.take(1 << 20)).collect();
         drop(many);
         assert_eq!(pool.lock().bytes, POOL_BYTES_MAX);
     }

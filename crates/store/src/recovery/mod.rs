@@ -12,6 +12,7 @@
 
 mod folder;
 mod inventory;
+mod proof;
 mod replay;
 mod scan;
 mod segments;
