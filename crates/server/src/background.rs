@@ -175,7 +175,7 @@ async fn space(broker: Arc<Broker>) {
     }
 }
 
-/// Runs what may block where it harms nobody. A panic there is a fault in the broker: it ends.
+/// Runs what may block where it harms nobody. A panic is logged; one under the broker's lock ends the broker as well.
 async fn on_thread(work: impl FnOnce() + Send + 'static) {
     if let Err(error) = tokio::task::spawn_blocking(work).await
         && error.is_panic()

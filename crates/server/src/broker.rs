@@ -23,13 +23,16 @@ use anabranch_core::meta::Command;
 use anabranch_core::node::{LogEffect, Node};
 use anabranch_store::Store;
 use anabranch_wire::ErrorCode;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 
 use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::connection::Shared;
 use crate::fetch_wait::FetchWaits;
 use crate::group_replies::{GroupReplies, Waiting};
+
+/// Requests that are worked on by threads of their own at a time. Each may hold one batch, decompressed.
+const TURNS: usize = 4;
 
 /// What all handlers share.
 pub(crate) struct Broker {
@@ -38,6 +41,8 @@ pub(crate) struct Broker {
     pub(crate) shared: Arc<Shared>,
     /// Memory for fetch answers.
     pub(crate) responses: Budget,
+    /// Turns of requests that are worked on by threads of their own.
+    pub(crate) turns: Arc<Semaphore>,
     pub(crate) clock: Clock,
     pub(crate) cluster_id: String,
     pub(crate) node_id: i32,
@@ -95,6 +100,7 @@ impl Broker {
             store,
             shared,
             responses,
+            turns: Arc::new(Semaphore::new(TURNS)),
             clock,
             cluster_id,
             node_id,

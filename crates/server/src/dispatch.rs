@@ -112,6 +112,30 @@ impl Call<'_> {
             Ok(Reply { permit, ..reply })
         })))
     }
+
+    /// Answers with what `work` makes on a thread that may wait for the disk, or take its time otherwise. Few run at
+    /// once, so that what they hold in memory is bounded, too; the others wait for their turn.
+    pub(crate) fn on_thread<R: Message + Send + 'static>(
+        &self,
+        work: impl FnOnce() -> R + Send + 'static,
+    ) -> Result<Pending, Close> {
+        let to = self.reply_to();
+        let turns = Arc::clone(&self.broker.turns);
+        Ok(Pending::Later(Box::pin(async move {
+            let turn = turns.acquire_owned().await;
+            let done = tokio::task::spawn_blocking(move || {
+                let _turn = turn;
+                work()
+            });
+            match done.await {
+                Ok(response) => to.encode(&response, Lsn(0)),
+                Err(error) => {
+                    tracing::error!(api = R::NAME, %error, "a request was interrupted");
+                    Err(Close::Unanswerable)
+                }
+            }
+        })))
+    }
 }
 
 /// The broker's front.

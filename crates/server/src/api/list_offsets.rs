@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anabranch_core::ids::{LogId, Lsn, Offset};
+use anabranch_core::ids::{LogId, Offset};
 use anabranch_core::limits::{DECOMPRESSED_BATCH_BYTES_MAX, DECOMPRESSION_RATIO_MAX};
 use anabranch_core::log::Log;
 use anabranch_wire::ErrorCode;
@@ -99,10 +99,7 @@ pub(crate) fn handle(call: Call<'_>, request: ListOffsetsRequest) -> Result<Pend
     }
     // Lookups by time may have to read, and perhaps to decompress.
     let broker = Arc::clone(call.broker);
-    call.later(async move {
-        let found = tokio::task::spawn_blocking(move || response(&broker, version, names, places)).await;
-        (found.unwrap_or_default(), Lsn(0), None)
-    })
+    call.on_thread(move || response(&broker, version, names, places))
 }
 
 fn log_of<'a>(core: &'a Core, topic: &str, partition: i32, epoch: i32) -> Result<&'a Log, ErrorCode> {

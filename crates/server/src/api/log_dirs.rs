@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anabranch_core::ids::{LogId, Lsn};
+use anabranch_core::ids::LogId;
 use anabranch_wire::msg::describe_log_dirs::{
     DescribeLogDirsPartition, DescribeLogDirsResult, DescribeLogDirsTopic,
 };
@@ -27,10 +27,7 @@ pub(crate) fn handle(call: Call<'_>, request: DescribeLogDirsRequest) -> Result<
     let wanted = call.broker.with(|core| wanted(core, request));
     let broker = Arc::clone(call.broker);
     // Sizes of many partitions, and of the file system: nothing to keep a connection's thread with.
-    call.later(async move {
-        let answer = tokio::task::spawn_blocking(move || answer(&broker, wanted)).await;
-        (answer.unwrap_or_default(), Lsn(0), None)
-    })
+    call.on_thread(move || answer(&broker, wanted))
 }
 
 /// The partitions that exist of those that are asked for, each once. Others are left out, as Kafka does.

@@ -81,8 +81,8 @@ impl From<BatchError> for Failure {
 #[derive(Clone, Copy, Debug)]
 struct Target {
     log: LogId,
-    /// Whether records must have keys.
-    compact: bool,
+    /// For a compacted topic, whose records must have keys: the largest batch that is opened to see that, bytes.
+    compact: Option<usize>,
 }
 
 /// A batch on its way.
@@ -192,7 +192,10 @@ fn target(core: &Core, name: &str, id: Option<TopicId>, partition: i32) -> Resul
         .ok_or(missing)?
         .log(partition)
         .ok_or(ErrorCode::UnknownTopicOrPartition)?;
-    let compact = core.node.log(log).is_some_and(|log| log.settings().compact);
+    let settings = core.node.log(log).map(anabranch_core::log::Log::settings);
+    let compact = settings
+        .filter(|settings| settings.compact)
+        .map(|settings| settings.message_bytes_max);
     Ok(Target { log, compact })
 }
 
@@ -200,13 +203,13 @@ fn check(target: Target, records: Option<Bytes>, version: i16) -> Result<Checked
     let bytes = records.ok_or(BatchError::Missing)?;
     // Size and timestamps are the topic's to judge, and transactions are refused with a reason of their own.
     let limits = ProduceLimits {
-        bytes_max: usize::MAX,
+        bytes_max: target.compact.unwrap_or(usize::MAX),
         transactional: true,
         zstd: version >= ZSTD,
         timestamps_ms: None,
     };
     let header = check_produced(&bytes, &limits)?;
-    if target.compact {
+    if target.compact.is_some() {
         let decompress = DecompressLimits {
             bytes_max: DECOMPRESSED_BATCH_BYTES_MAX,
             ratio_max: DECOMPRESSION_RATIO_MAX,
