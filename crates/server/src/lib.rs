@@ -5,6 +5,20 @@
 //!                             ^                                                            |
 //!                             +---- durable: the answer leaves once its LSN is on disk <---+
 //! ```
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `server` | the way up and down; the library's door ([`Server`], [`Running`]) |
+//! | `listener`, `connection`, `budget` | clients: who may come in, and what each may cost |
+//! | `dispatch`, `api` | from bytes to the core's methods and back, one file per family of APIs |
+//! | `broker` | the lock around the node; decisions into the journal, in order |
+//! | `durable`, `fetch_wait`, `group_replies` | who waits for what: the disk, records, other members |
+//! | `fetching` | the work of a fetch: look, read, wait |
+//! | `background`, `recovery` | what happens by itself, and how the state comes back |
+//! | `metrics`, `timed_disk`, `http`, `log_limit` | what is told to operators |
+//! | `shutdown`, `clock` | the phases of the end; the only reader of clocks |
+//!
+//! Memory is bounded by what [`Limits`] says, whatever clients send; time under the lock by what a request may name.
 
 #[expect(
     clippy::needless_pass_by_value,
