@@ -87,11 +87,13 @@ impl Node {
     fn advance_retention_clock(&mut self, now: Now) -> i64 {
         let (before_ms, since_ms) = match self.retention_clock {
             Some(clock) => (clock.clock_ms, clock.mono_ms),
-            // The first reading of a new data folder is believed; after a restart the clock goes on where it was.
-            None => (
-                self.state.retention_clock_ms().unwrap_or(now.wall_ms),
-                self.options.started.mono_ms,
-            ),
+            // After a restart the clock goes on where it was. A new data folder has none: there the wall clock of the
+            // start is believed, and not that of the first look, before which it may have jumped.
+            None => {
+                let started = self.options.started;
+                let clock_ms = self.state.retention_clock_ms().unwrap_or(started.wall_ms);
+                (clock_ms, started.mono_ms)
+            }
         };
         let clock_ms = retention::clock(before_ms, now.mono_ms.saturating_sub(since_ms), now.wall_ms);
         self.retention_clock = Some(RetentionClock {

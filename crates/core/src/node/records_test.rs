@@ -137,6 +137,19 @@ fn a_wall_clock_that_jumps_deletes_nothing_at_once_not_even_over_a_restart() {
 }
 
 #[test]
+fn a_jump_before_the_first_look_deletes_nothing_either() {
+    let mut node = node(&[]);
+    let log = filled(&mut node);
+    let stats = [stats(log, &[at(0).wall_ms, at(0).wall_ms])];
+    let year_later = Now {
+        wall_ms: at(365 * DAY).wall_ms,
+        mono_ms: at(300_000).mono_ms,
+    };
+    assert!(retain(&mut node, year_later, &stats).is_empty());
+    assert!(node.retention_lag_ms(year_later) > 364 * DAY as i64);
+}
+
+#[test]
 fn a_wall_clock_behind_is_believed_at_once() {
     let mut node = node(&[]);
     let log = filled(&mut node);
