@@ -13,9 +13,9 @@
 //!
 //! A timestamp from the future would keep its run, and all behind it, for ever; and a record without a timestamp would
 //! go at once. So the age of a run whose newest timestamp is missing or ahead of the clock is taken from what else is
-//! known: the nearest newer run with a sane timestamp was written after it; and it has been here unchanged for at least
-//! as long as this process has seen it so, counted on the monotonic clock ([`Sightings`]; volatile, so that after a
-//! restart such a run is kept longer, never shorter).
+//! known: it has been here unchanged for at least as long as this process has seen it so, counted on the monotonic clock
+//! ([`Sightings`]; volatile, so that after a restart such a run is kept longer, never shorter). Timestamps of newer runs
+//! say nothing about it: they are the producers' choice, and somebody may copy old records.
 
 use super::FetchBounds;
 use crate::config::TopicSettings;
@@ -99,7 +99,7 @@ pub(super) fn plan(
     sightings.update(mono_ms, clock_ms, stats);
     let mut left = stats.bytes;
     let mut start = bounds.start;
-    for (at, run) in stats.runs.iter().enumerate() {
+    for run in &stats.runs {
         if run.last_offset >= bounds.high_watermark {
             break;
         }
@@ -107,8 +107,7 @@ pub(super) fn plan(
         if run.last_offset < bounds.start {
             continue;
         }
-        let newer = stats.runs.get(at + 1..).unwrap_or_default();
-        let age_ms = age_ms(run, newer, clock_ms).max(sightings.unchanged_ms(run, mono_ms));
+        let age_ms = age_ms(run, clock_ms).max(sightings.unchanged_ms(run, mono_ms));
         let too_many = settings.retention_bytes.is_some_and(|bytes| left >= bytes);
         let too_old = settings.retention_ms.is_some_and(|ms| age_ms > ms);
         if !too_many && !too_old {
@@ -119,12 +118,13 @@ pub(super) fn plan(
     (start > bounds.start).then_some(start)
 }
 
-/// How old the newest record of a run is by timestamps; 0 if they do not tell.
-fn age_ms(run: &Run, newer: &[Run], clock_ms: i64) -> i64 {
-    let dated = std::iter::once(run)
-        .chain(newer)
-        .find(|run| run.is_dated(clock_ms));
-    dated.map_or(0, |run| clock_ms.saturating_sub(run.max_timestamp))
+/// How old the newest record of a run is by its timestamp; 0 if that does not tell.
+fn age_ms(run: &Run, clock_ms: i64) -> i64 {
+    if run.is_dated(clock_ms) {
+        clock_ms.saturating_sub(run.max_timestamp)
+    } else {
+        0
+    }
 }
 
 #[cfg(test)]
