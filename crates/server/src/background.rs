@@ -142,7 +142,10 @@ fn retain(broker: &Broker) {
         let commands = update.node_mut().retention(now, &stats);
         update.run(commands);
     });
-    broker.group(|coordinator, topics, now| ((), coordinator.expire(now, topics)));
+    // A jump of the wall clock must not make committed offsets old.
+    let now = broker.clock.now();
+    let now = broker.with(|core| core.node.by_retention_clock(now));
+    broker.group(|coordinator, topics, _| ((), coordinator.expire(now, topics)));
 }
 
 fn stats(broker: &Broker, log: LogId) -> LogStats {

@@ -84,6 +84,15 @@ impl Node {
             .map_or(0, |clock| now.wall_ms.saturating_sub(clock.clock_ms).max(0))
     }
 
+    /// The moment by the clock that retention goes by: with it, what is forgotten for its age (committed offsets, too)
+    /// outlives a jump of the wall clock.
+    pub fn by_retention_clock(&mut self, now: Now) -> Now {
+        Now {
+            wall_ms: self.advance_retention_clock(now),
+            ..now
+        }
+    }
+
     fn advance_retention_clock(&mut self, now: Now) -> i64 {
         let (before_ms, since_ms) = match self.retention_clock {
             Some(clock) => (clock.clock_ms, clock.mono_ms),

@@ -3,6 +3,8 @@
 use super::super::LogEffect;
 use super::super::tests::{apply_all, at, batch, create, fresh, node, options, sequenced, wish};
 use super::*;
+use crate::cursor::{Cursor, Plain};
+use crate::group::GroupChange;
 use crate::log::{Log, Run};
 
 const DAY: u64 = 86_400_000;
@@ -147,6 +149,30 @@ fn a_jump_before_the_first_look_deletes_nothing_either() {
     };
     assert!(retain(&mut node, year_later, &stats).is_empty());
     assert!(node.retention_lag_ms(year_later) > 364 * DAY as i64);
+}
+
+#[test]
+fn committed_offsets_outlive_a_jump_of_the_wall_clock() {
+    let mut node = node(&[]);
+    let log = filled(&mut node);
+    let topic = node.log(log).map(|log| (log.topic(), log.partition())).unwrap();
+    let cursor = Cursor::Plain(Plain {
+        offset: 3,
+        commit_ms: at(0).wall_ms,
+        ..Plain::default()
+    });
+    let change = GroupChange::Cursors {
+        group: "g".to_owned(),
+        cursors: vec![(topic.0, topic.1, cursor)],
+    };
+    node.apply(&Command::Group(change));
+    let year_later = Now {
+        wall_ms: at(365 * DAY).wall_ms,
+        mono_ms: at(300_000).mono_ms,
+    };
+    let now = node.by_retention_clock(year_later);
+    let (groups, topics) = node.groups_mut();
+    assert!(groups.expire(now, topics).changes.is_empty());
 }
 
 #[test]
