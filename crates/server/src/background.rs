@@ -125,12 +125,22 @@ fn maintain(broker: &Broker) {
 }
 
 async fn retention(broker: Arc<Broker>) {
+    note_retention_clock(&broker);
     loop {
         let interval = broker.with(|core| core.node.settings().retention_check_ms);
         tokio::time::sleep(Duration::from_millis(interval.max(1))).await;
         let store = Arc::clone(&broker);
         on_thread(move || retain(&store)).await;
     }
+}
+
+/// Notes the clock of a new data folder at once: until it has one, a restart would believe whatever the wall clock says.
+fn note_retention_clock(broker: &Broker) {
+    broker.update(|update| {
+        let now = update.now;
+        let commands = update.node_mut().retention(now, &[]);
+        update.run(commands);
+    });
 }
 
 /// Deletes what is older or more than the topics keep.
