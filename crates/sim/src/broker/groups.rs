@@ -1,0 +1,268 @@
+//! Requests about groups: from the model's messages to the coordinator and back.
+
+use anabranch_core::cursor::Cursor;
+use anabranch_core::group::{
+    Answer as GroupAnswer, Caller, CommitAnswer, ConsumerHeartbeat, OffsetCommit, OffsetFetch, TopicRef,
+};
+use anabranch_core::ids::Lsn;
+use anabranch_core::meta::Command;
+use anabranch_core::node::Node;
+use anabranch_wire::ErrorCode;
+
+use super::{Process, Slot};
+use crate::message::{Answer, Request, Tp};
+use crate::net::{CallId, Lane};
+use crate::oracle::commits::{Commits, Key};
+use crate::run::Ctx;
+use crate::sights::Sight;
+
+/// An answer of the coordinator. Assignments name topics; the ids that the names have at this moment go with them.
+pub(super) fn answer_of(node: &Node, answer: GroupAnswer) -> Answer {
+    match answer {
+        GroupAnswer::Join(answer) => Answer::Joined(answer),
+        GroupAnswer::Sync(answer) => Answer::Synced(
+            answer,
+            node.topics()
+                .map(|topic| (topic.name.clone(), topic.id))
+                .collect(),
+        ),
+    }
+}
+
+fn caller(lane: Lane) -> Caller {
+    Caller {
+        client_id: format!("client-{}", lane.0),
+        host: format!("/10.0.0.{}", lane.0),
+    }
+}
+
+impl Process {
+    /// A request that the coordinator answers; others come back.
+    pub(super) fn handle_group(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        lane: Lane,
+        call: CallId,
+        request: Request,
+    ) -> Option<Request> {
+        let now = ctx.world.now();
+        let fresh = ctx.world.rng.id();
+        let (answer, effects) = match request {
+            Request::Join(request) => {
+                let token = self.park(lane, call);
+                let (groups, topics) = self.node.groups_mut();
+                let effects = groups.join(now, topics, fresh, token, &caller(lane), &request);
+                self.settle(ctx, effects);
+                return None;
+            }
+            Request::Sync(request) => {
+                let token = self.park(lane, call);
+                let (groups, topics) = self.node.groups_mut();
+                let effects = groups.sync(now, topics, token, &request);
+                self.settle(ctx, effects);
+                return None;
+            }
+            Request::Heartbeat(request) => {
+                let (groups, topics) = self.node.groups_mut();
+                let (error, effects) = groups.heartbeat(now, topics, &request);
+                (Answer::Heartbeat(error), effects)
+            }
+            Request::Leave(request) => {
+                let (groups, topics) = self.node.groups_mut();
+                let (answer, effects) = groups.leave(now, topics, &request);
+                (Answer::Left(answer), effects)
+            }
+            Request::ConsumerHeartbeat(request) => {
+                let (groups, topics) = self.node.groups_mut();
+                let (answer, effects) =
+                    groups.consumer_heartbeat(now, topics, fresh, &caller(lane), &request);
+                self.watch_heartbeat(ctx, &request);
+                let refused = |refused: anabranch_core::Refused| Answer::Refused(refused.code());
+                (answer.map_or_else(refused, Answer::ConsumerHeartbeat), effects)
+            }
+            Request::OffsetCommit(request) => {
+                let after = self.commit(ctx, &request);
+                self.lanes.entry(lane).or_default().push_back((call, after));
+                return None;
+            }
+            Request::OffsetFetch(request) => (self.offset_fetch(&request), Default::default()),
+            Request::OffsetDelete {
+                group,
+                topic,
+                partitions,
+            } => {
+                let (groups, topics) = self.node.groups_mut();
+                let (answer, effects) = groups.delete_offsets(now, topics, &group, &[(topic, partitions)]);
+                let error = match answer {
+                    Err(error) => error,
+                    Ok(answer) => answer
+                        .iter()
+                        .flat_map(|(_, all)| all)
+                        .map(|(_, e)| *e)
+                        .max()
+                        .unwrap_or_default(),
+                };
+                let done = Answer::Done { low_watermark: None };
+                (
+                    if error.is_ok() {
+                        done
+                    } else {
+                        Answer::Refused(error)
+                    },
+                    effects,
+                )
+            }
+            other => return Some(other),
+        };
+        let after = self.settle(ctx, effects);
+        self.lanes
+            .entry(lane)
+            .or_default()
+            .push_back((call, Slot::Ready(Box::new(answer), after)));
+        None
+    }
+
+    fn park(&mut self, lane: Lane, call: CallId) -> anabranch_core::group::Token {
+        self.next_token += 1;
+        let token = anabranch_core::group::Token(self.next_token);
+        self.tokens.insert(token, lane);
+        self.lanes
+            .entry(lane)
+            .or_default()
+            .push_back((call, Slot::Parked(token)));
+        token
+    }
+
+    fn watch_heartbeat(&self, ctx: &mut Ctx<'_>, request: &ConsumerHeartbeat) {
+        use anabranch_core::group::state::Progress;
+        let group = self
+            .node
+            .groups()
+            .groups()
+            .get(&request.group_id)
+            .and_then(|group| group.consumer());
+        let Some(group) = group else { return };
+        let member = group.members.get(&request.member_id);
+        if member.is_some_and(|member| member.current.progress == Progress::Unreleased) {
+            ctx.saw(Sight::WaitedForRelease);
+        }
+        if group.members.values().any(|state| state.member.is_classic()) && member.is_some() {
+            ctx.saw(Sight::MixedProtocols);
+        }
+    }
+
+    fn position(&self, key: &Key) -> Option<i64> {
+        let cursor = self.node.groups().groups().get(&key.0)?.cursors.get(&key.1)?;
+        let Cursor::Plain(plain) = cursor;
+        Some(plain.offset)
+    }
+
+    /// The partitions that a commit names, as far as they exist.
+    fn keys(&self, request: &OffsetCommit) -> Vec<(Key, i64)> {
+        let mut keys = Vec::new();
+        for (topic, partitions) in &request.topics {
+            let topic = match topic {
+                TopicRef::Name(name) => self.node.topic_by_name(name),
+                TopicRef::Id(id) => self.node.topic_by_id(*id),
+            };
+            let Some(topic) = topic else { continue };
+            for partition in partitions {
+                let tp: Tp = (topic.id, partition.partition);
+                keys.push(((request.group_id.clone(), tp), partition.offset));
+            }
+        }
+        keys
+    }
+
+    fn commit(&mut self, ctx: &mut Ctx<'_>, request: &OffsetCommit) -> Slot {
+        let now = ctx.world.now();
+        let keys = self.keys(request);
+        let before: Vec<Option<i64>> = keys.iter().map(|(key, _)| self.position(key)).collect();
+        let member = self
+            .node
+            .groups()
+            .groups()
+            .get(&request.group_id)
+            .and_then(|group| {
+                let state = group.consumer()?.members.get(&request.member_id)?;
+                Some(state.current.epoch)
+            });
+        let (groups, topics) = self.node.groups_mut();
+        let (answer, effects) = groups.commit(now, topics, request);
+        let accepted = !effects.changes.is_empty();
+        let after = self.settle(ctx, effects);
+        let is_member = !request.member_id.is_empty();
+        if is_member && accepted && member.is_some_and(|epoch| epoch > request.generation_or_epoch) {
+            ctx.saw(Sight::OldEpochCommitted);
+        }
+        if is_member && refused(&answer) && member.is_none() {
+            ctx.saw(Sight::LateCommitRefused);
+        }
+        for ((key, _), before) in keys.iter().zip(before) {
+            if let (true, Some(before), Some(now)) = (is_member, before, self.position(key)) {
+                ctx.oracle.judge(Commits::forward(key, before, now));
+            }
+        }
+        Slot::Ready(Box::new(Answer::Committed(answer)), after)
+    }
+
+    fn offset_fetch(&self, request: &OffsetFetch) -> Answer {
+        let answer = self.node.groups().fetch(self.node.state(), request);
+        answer.map_or_else(Answer::Refused, Answer::Offsets)
+    }
+
+    /// Lets the coordinator act on what is due.
+    pub(super) fn on_time(&mut self, ctx: &mut Ctx<'_>) {
+        let now = ctx.world.now();
+        let (groups, topics) = self.node.groups_mut();
+        let effects = groups.on_time(now, topics);
+        for notice in &effects.notices {
+            if notice.text.contains("expelled") {
+                ctx.saw(Sight::MemberExpelled);
+            }
+            ctx.world
+                .trace(format_args!("group {}: {}", notice.group, notice.text));
+        }
+        self.settle(ctx, effects);
+        self.armed = None;
+    }
+
+    /// A connection is gone: nobody waits for what is parked on it.
+    pub(super) fn disconnected(&mut self, ctx: &mut Ctx<'_>, lane: Lane) {
+        self.lanes.remove(&lane);
+        let tokens: Vec<_> = self
+            .tokens
+            .iter()
+            .filter(|(_, of)| **of == lane)
+            .map(|(token, _)| *token)
+            .collect();
+        for token in tokens {
+            self.tokens.remove(&token);
+            let now = ctx.world.now();
+            let (groups, topics) = self.node.groups_mut();
+            let effects = groups.disconnected(now, topics, token);
+            self.settle(ctx, effects);
+        }
+    }
+
+    /// Forgets cursors and groups that are too old.
+    pub(super) fn expire_groups(&mut self, ctx: &mut Ctx<'_>) -> Lsn {
+        let now = self.node.by_retention_clock(ctx.world.now());
+        let (groups, topics) = self.node.groups_mut();
+        let effects = groups.expire(now, topics);
+        for change in &effects.changes {
+            ctx.world
+                .trace(format_args!("expired: {:?}", Command::Group(change.clone())));
+        }
+        self.settle(ctx, effects)
+    }
+}
+
+/// Whether every partition of a commit was refused.
+fn refused(answer: &CommitAnswer) -> bool {
+    let errors = answer
+        .iter()
+        .flat_map(|(_, partitions)| partitions)
+        .map(|(_, error)| *error);
+    errors.clone().all(|error| error != ErrorCode::None) && errors.count() > 0
+}

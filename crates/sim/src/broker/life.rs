@@ -1,0 +1,345 @@
+//! How a broker process begins and ends.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::sync::Arc;
+
+use anabranch_core::ids::{LogId, Lsn};
+use anabranch_core::log::BatchFacts;
+use anabranch_core::node::{Node, Options as NodeOptions};
+use anabranch_store::{Options, Replay, ReplayError, Store};
+use anabranch_wire::batch::BatchIter;
+
+use super::{Broker, Process, Settings, listen_to};
+use crate::disk::{End, FaultDisk, Kind};
+use crate::oracle::Violation;
+use crate::run::Ctx;
+use crate::sights::Sight;
+use crate::world::{Chore, Event};
+
+/// Where the data is, on a disk that holds nothing else.
+const FOLDER: &str = "/data";
+/// The sentence about starts.
+const STARTS: &str = "a broker that crashed can be started again";
+/// How long a start may be put off, milliseconds.
+const RESTART_MS_MAX: u64 = 3_000;
+
+/// The node while the store replays into it.
+struct Recovery {
+    options: NodeOptions,
+    node: Node,
+}
+
+impl Replay for Recovery {
+    fn snapshot(&mut self, bytes: &[u8]) -> Result<(), ReplayError> {
+        self.node = Node::restore(self.options.clone(), bytes)?;
+        Ok(())
+    }
+
+    fn state(&mut self, _lsn: Lsn, bytes: &[u8]) -> Result<(), ReplayError> {
+        self.node.replay_state(bytes)?;
+        Ok(())
+    }
+
+    fn batches(&mut self, _lsn: Lsn, log: LogId, bytes: &[u8]) -> Result<(), ReplayError> {
+        for batch in BatchIter::new(bytes) {
+            let (_, header) = batch?;
+            self.node
+                .replay_batch(log, header.base_offset, &BatchFacts::from(&header))?;
+        }
+        Ok(())
+    }
+}
+
+/// What every process is started with.
+pub fn node_options(settings: &Settings, started: anabranch_core::ids::Now) -> NodeOptions {
+    let configs = [(
+        "group.consumer.session.timeout.ms",
+        settings.session_ms.to_string(),
+    )];
+    NodeOptions {
+        node_id: 1,
+        cluster_id: "simulated".to_owned(),
+        configs: configs
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect(),
+        started,
+    }
+}
+
+impl Settings {
+    fn store(&self, now_ms: i64) -> Options {
+        Options {
+            segment_bytes: self.segment_bytes,
+            cache_bytes: self.cache_bytes,
+            index_cache_bytes: 16 << 10,
+            pack_live_percent: self.pack_live_percent,
+            spare_segments: 2,
+            now_ms,
+            ..Options::default()
+        }
+    }
+}
+
+impl Broker {
+    /// Starts a process. It may end during its recovery, if it is doomed.
+    pub fn start(&mut self, ctx: &mut Ctx<'_>) {
+        if self.process.is_some() {
+            return;
+        }
+        self.life += 1;
+        let disk = FaultDisk::new(Arc::clone(&self.sim));
+        if let Some((operations, end)) = self.doom.take() {
+            disk.end_in(operations, end);
+        }
+        let now = ctx.world.now();
+        let options = node_options(&self.settings, now);
+        let mut recovery = match Node::new(options.clone()) {
+            Ok(node) => Recovery { options, node },
+            Err(refused) => return ctx.oracle.judge(Err(Violation::new(STARTS, refused.to_string()))),
+        };
+        let opened = Store::open_manual(
+            Path::new(FOLDER),
+            Arc::new(disk.clone()),
+            self.settings.store(now.wall_ms),
+            &mut recovery,
+        );
+        if let Some((kind, path)) = disk.ended() {
+            ctx.world.trace(format_args!(
+                "** ended during recovery: {kind:?} of {}",
+                path.display()
+            ));
+            ctx.saw(Sight::CrashInRecovery);
+            drop(opened);
+            return self.after_end(ctx);
+        }
+        match opened {
+            Ok(store) => self.recovered(ctx, store, recovery.node, disk),
+            Err(error) => {
+                ctx.world.trace(format_args!("** start failed: {error}"));
+                let is_full = self.is_full();
+                if is_full {
+                    ctx.world.after_ms(500, Event::Start);
+                } else {
+                    ctx.oracle.judge(Err(Violation::new(STARTS, error.to_string())));
+                }
+            }
+        }
+    }
+
+    fn recovered(&mut self, ctx: &mut Ctx<'_>, store: Store, mut node: Node, disk: FaultDisk) {
+        let last = store.recovered().last;
+        ctx.world
+            .trace(format_args!("** started: {:?}", store.recovered()));
+        if store.recovered().snapshot.is_some() {
+            ctx.saw(Sight::SnapshotUsed);
+        }
+        if store.recovered().clean && !store.recovered().created {
+            ctx.saw(Sight::ShutDownInOrder);
+        }
+        let replay = &ctx.oracle.replay;
+        let (known, waiting) = (replay.upto(), replay.waiting() as u64);
+        if waiting > 0 && last.0 > known {
+            ctx.saw(Sight::UnackedSurvived);
+        }
+        if waiting > 0 && last.0 < known + waiting {
+            ctx.saw(Sight::UnackedLost);
+        }
+        let verdict = ctx.oracle.replay.recovered(last.0, &mut ctx.oracle.epochs);
+        ctx.oracle.judge(verdict);
+        let verdict = ctx.oracle.replay.compare(&node);
+        ctx.oracle.judge(verdict);
+        node.recovered(ctx.world.now());
+        for log in store.logs() {
+            match node.log(log) {
+                Some(found) => store.set_log_start(log, found.start()),
+                None => store.drop_log(log),
+            }
+        }
+        for log in node.logs() {
+            let verdict = ctx
+                .oracle
+                .watermark
+                .recovered((log.topic(), log.partition()), log.next_offset());
+            ctx.oracle.judge(verdict);
+            ctx.oracle
+                .log_start
+                .recovered((log.topic(), log.partition()), log.start());
+        }
+        let process = Process {
+            told: listen_to(&store),
+            node,
+            store,
+            disk,
+            lanes: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            next_token: 0,
+            effects: VecDeque::new(),
+            commit_scheduled: false,
+            armed: None,
+            snapshot: None,
+            short_of_space: false,
+            starved: false,
+            started_at: last,
+        };
+        process.audit(ctx);
+        let process = self.process.insert(process);
+        for (chore, ms) in [
+            (Chore::Maintain, 100),
+            (Chore::Retention, super::chores::RETENTION_MS),
+        ] {
+            ctx.world.after_ms(ms, Event::Broker(self.life, chore));
+        }
+        let commands = process.node.retention(ctx.world.now(), &[]);
+        process.run(ctx, commands);
+        process.follow_up(ctx, self.life, &self.settings);
+        ctx.observe_topics();
+    }
+
+    /// If the process has ended (at a planned operation, or since its store is poisoned), buries it.
+    pub(super) fn bury(&mut self, ctx: &mut Ctx<'_>, chore: Option<Chore>) {
+        let Some(process) = &self.process else { return };
+        if let Some((kind, path)) = process.disk.ended() {
+            ctx.world
+                .trace(format_args!("** ended at {kind:?} of {}", path.display()));
+            see_end(ctx, chore, kind, &path);
+            return self.end(ctx);
+        }
+        if process.store.poisoned().is_some() {
+            match process.disk.failed() {
+                Some(Kind::Write) => ctx.saw(Sight::WriteFailed),
+                Some(Kind::Sync) => {
+                    ctx.saw(Sight::SyncFailed);
+                    if process.store.last().0 - process.store.committed().0 > 3 {
+                        ctx.saw(Sight::SyncFailedFull);
+                    }
+                }
+                _ => {}
+            }
+            ctx.world.trace(format_args!(
+                "** poisoned: {}",
+                process.store.poisoned().unwrap_or_default()
+            ));
+            self.end(ctx);
+        }
+    }
+
+    /// Ends the process at once.
+    pub fn kill(&mut self, ctx: &mut Ctx<'_>) {
+        if self.process.is_some() {
+            ctx.world.trace(format_args!("** killed"));
+            self.end(ctx);
+        }
+    }
+
+    /// Closes the process in good order, and starts it again later.
+    pub fn shut_down(&mut self, ctx: &mut Ctx<'_>) {
+        let Some(process) = self.process.take() else {
+            return;
+        };
+        ctx.world.trace(format_args!("** shut down"));
+        ctx.net.broker_gone(ctx.world);
+        let lsn = process.store.last();
+        while process.store.commit_once() == anabranch_store::Step::Committed {}
+        if process.disk.ended().is_none() && process.store.committed() == lsn {
+            let _ = process.store.write_snapshot(lsn, &process.node.snapshot());
+        }
+        process.store.close();
+        self.after_end(ctx);
+    }
+
+    fn end(&mut self, ctx: &mut Ctx<'_>) {
+        let Some(process) = self.process.take() else {
+            return;
+        };
+        if process.store.last() > process.store.committed() {
+            ctx.saw(Sight::CrashWithEntriesQueued);
+        }
+        let moving = process
+            .node
+            .groups()
+            .groups()
+            .values()
+            .filter_map(|group| group.consumer())
+            .any(|group| {
+                let stable = anabranch_core::group::state::Progress::Stable;
+                group
+                    .members
+                    .values()
+                    .any(|state| state.current.progress != stable)
+            });
+        if moving {
+            ctx.saw(Sight::CrashInRebalance);
+        }
+        ctx.net.broker_gone(ctx.world);
+        drop(process);
+        self.after_end(ctx);
+    }
+
+    /// The process is gone; perhaps the power with it. The next start is not far.
+    fn after_end(&mut self, ctx: &mut Ctx<'_>) {
+        if self.sim.is_off() || ctx.world.rng.percent(60) {
+            let seed = ctx.world.rng.bits();
+            ctx.world.trace(format_args!("** power cut"));
+            self.sim = Arc::new(self.sim.power_cycle(seed));
+        }
+        let pause_ms = ctx.world.rng.between(1, RESTART_MS_MAX);
+        ctx.world.after_ms(pause_ms, Event::Start);
+    }
+
+    /// The next start ends after so many operations.
+    pub fn doom(&mut self, operations: u64, end: End) {
+        self.doom = Some((operations, end));
+    }
+
+    /// No start ends by itself any more.
+    pub fn spare(&mut self) {
+        self.doom = None;
+    }
+
+    /// Lets the disk be full, but for a little, or not.
+    pub fn set_full(&self, full: bool, spare_bytes: u64) {
+        let used = u64::MAX - self.free_bytes_if_unbounded();
+        self.sim
+            .set_capacity(if full { used + spare_bytes } else { u64::MAX });
+    }
+
+    fn free_bytes_if_unbounded(&self) -> u64 {
+        use anabranch_store::Disk;
+        self.sim.set_capacity(u64::MAX);
+        self.sim.free_bytes(Path::new(FOLDER)).unwrap_or(u64::MAX)
+    }
+
+    fn is_full(&self) -> bool {
+        use anabranch_store::Disk;
+        self.sim
+            .free_bytes(Path::new(FOLDER))
+            .is_ok_and(|bytes| bytes < self.settings.segment_bytes * 2)
+    }
+
+    /// Checks at a quiet moment that the state in memory is what the journal says, and that all records are there.
+    pub fn audit(&self, ctx: &mut Ctx<'_>) {
+        let Some(process) = &self.process else { return };
+        if process.store.last() == process.store.committed() && process.store.poisoned().is_none() {
+            let verdict = ctx.oracle.replay.compare(&process.node);
+            ctx.oracle.judge(verdict);
+            process.audit(ctx);
+        }
+    }
+}
+
+/// Notes in what situation a process has ended.
+fn see_end(ctx: &mut Ctx<'_>, chore: Option<Chore>, kind: Kind, path: &Path) {
+    let unfinished = path.extension().is_some_and(|extension| extension == "tmp");
+    match (chore, kind) {
+        (Some(Chore::Snapshot), Kind::Name) if !unfinished => ctx.saw(Sight::CrashBeforeRename),
+        (Some(Chore::Snapshot), _) => ctx.saw(Sight::CrashInSnapshot),
+        (Some(Chore::Maintain), _) => ctx.saw(Sight::CrashInMaintenance),
+        (Some(Chore::Commit), Kind::Name) => ctx.saw(Sight::CrashInRoll),
+        (Some(Chore::Commit), _) if unfinished => ctx.saw(Sight::CrashInRoll),
+        (Some(Chore::Commit), Kind::Write) => ctx.saw(Sight::CrashInWrite),
+        (Some(Chore::Commit), Kind::Sync) => ctx.saw(Sight::CrashBeforeSync),
+        _ => {}
+    }
+}

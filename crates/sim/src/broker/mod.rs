@@ -1,0 +1,319 @@
+//! The broker as the simulation runs it: the real node and the real store, and between them the same glue as in the
+//! server, without sockets and threads.
+//!
+//! ```text
+//! request --> handle: decide, apply, journal, in one step --> lane: answers in the order of requests
+//!                                                               | front: entry it depends on committed?
+//! chores: commit, maintain, snapshot, retention, deadlines      v
+//!         at moments that chance chooses                       net --> client
+//! ```
+//!
+//! The order of calls is the server's: a command is applied and then appended to the journal; a batch is decided and
+//! queued before anything else happens; an answer leaves once its entry is committed; the store hears of deletions
+//! only after they are durable; after a recovery it is told where each log begins.
+
+mod chores;
+mod fetch;
+mod groups;
+mod handle;
+mod life;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+pub use life::node_options;
+
+use anabranch_core::group::{Effects, Reply, Token};
+use anabranch_core::ids::{LogId, Lsn};
+use anabranch_core::meta::Command;
+use anabranch_core::node::{LogEffect, Node};
+use anabranch_store::sim_disk::SimDisk;
+use anabranch_store::{Event as StoreEvent, Store};
+
+use crate::disk::FaultDisk;
+use crate::message::{Answer, Want};
+use crate::net::{CallId, Lane};
+use crate::oracle::replay::Entry;
+use crate::run::Ctx;
+use crate::world::{Chore, Event};
+
+/// What chance has chosen for a run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Size of a segment.
+    pub segment_bytes: u64,
+    /// Memory for the newest groups; small, so that reads go to the disk as well.
+    pub cache_bytes: usize,
+    /// From which share of live bytes on segments are left alone.
+    pub pack_live_percent: u32,
+    /// Longest pause before a commit, microseconds: how full groups get.
+    pub commit_pause_us: u64,
+    /// Session timeout of members of the consumer protocol, milliseconds.
+    pub session_ms: u64,
+}
+
+/// An answer on its way out.
+#[derive(Debug)]
+enum Slot {
+    /// It leaves once the entry is committed.
+    Ready(Box<Answer>, Lsn),
+    /// The coordinator will answer.
+    Parked(Token),
+    /// A fetch, looked at when it is in front.
+    Fetch {
+        wants: Vec<Want>,
+        until_ms: u64,
+        bytes_max: usize,
+        parked: bool,
+    },
+}
+
+/// A broker process.
+struct Process {
+    node: Node,
+    store: Store,
+    disk: FaultDisk,
+    lanes: BTreeMap<Lane, VecDeque<(CallId, Slot)>>,
+    tokens: BTreeMap<Token, Lane>,
+    next_token: u64,
+    /// What the store is to be told once the entry is committed.
+    effects: VecDeque<(Lsn, Vec<LogEffect>)>,
+    told: Arc<Mutex<Told>>,
+    commit_scheduled: bool,
+    /// The deadline that is scheduled, monotonic milliseconds.
+    armed: Option<u64>,
+    snapshot: Option<(Lsn, Vec<u8>)>,
+    short_of_space: bool,
+    /// Entries were left in the queue for want of space.
+    starved: bool,
+    /// Last entry at the start: what is older was there before.
+    started_at: Lsn,
+}
+
+/// What the store's listeners were told and nobody has looked at.
+#[derive(Debug, Default)]
+struct Told {
+    tails: Vec<(LogId, i64)>,
+    sealed: usize,
+    poisoned: bool,
+}
+
+/// The broker: a process, or none at the moment; and the disk, which stays.
+pub struct Broker {
+    /// The disk as it is.
+    pub sim: Arc<SimDisk>,
+    settings: Settings,
+    process: Option<Process>,
+    /// Counts processes: what one of them has scheduled does not concern the next.
+    life: u64,
+    /// For the next start: the process ends after so many operations of its recovery.
+    doom: Option<(u64, crate::disk::End)>,
+}
+
+impl std::fmt::Debug for Broker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Broker")
+            .field("life", &self.life)
+            .field("up", &self.is_up())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Broker {
+    /// A broker that has not been started, with an empty disk.
+    pub fn new(seed: u64, settings: Settings) -> Self {
+        Self {
+            sim: Arc::new(SimDisk::new(seed)),
+            settings,
+            process: None,
+            life: 0,
+            doom: None,
+        }
+    }
+
+    /// Whether a process is running.
+    pub fn is_up(&self) -> bool {
+        self.process.is_some()
+    }
+
+    /// How many processes there have been.
+    pub fn lives(&self) -> u64 {
+        self.life
+    }
+
+    /// The disk as the running process sees it.
+    pub fn disk(&self) -> Option<&FaultDisk> {
+        self.process.as_ref().map(|process| &process.disk)
+    }
+
+    /// How many entries are queued and not committed.
+    pub fn queued(&self) -> u64 {
+        self.process
+            .as_ref()
+            .map_or(0, |process| process.store.last().0 - process.store.committed().0)
+    }
+
+    /// The state, while a process is running.
+    pub fn node(&self) -> Option<&Node> {
+        self.process.as_ref().map(|process| &process.node)
+    }
+}
+
+impl Process {
+    /// Applies and journals what was decided, and sees to what follows from it.
+    fn run(&mut self, ctx: &mut Ctx<'_>, commands: Vec<Command>) {
+        let mut effects = Vec::new();
+        let mut topics = false;
+        for command in commands {
+            topics |= matches!(
+                command,
+                Command::CreateTopic { .. } | Command::DeleteTopic { .. } | Command::CreatePartitions { .. }
+            );
+            effects.extend(self.node.apply(&command));
+            self.journal(ctx, &command);
+        }
+        if topics {
+            let now = ctx.world.now();
+            let changed = self.node.topics_changed(now);
+            self.settle(ctx, changed);
+        }
+        if !effects.is_empty() {
+            self.effects.push_back((self.node.state_lsn(), effects));
+        }
+    }
+
+    fn journal(&mut self, ctx: &mut Ctx<'_>, command: &Command) {
+        let bytes = command.encode();
+        let lsn = self.store.append_state(bytes.clone());
+        self.node.set_state_lsn(lsn);
+        ctx.oracle.replay.appended(lsn.0, Entry::State(bytes));
+    }
+
+    /// Journals what the coordinator did, and hands out the answers that came of it.
+    fn settle(&mut self, ctx: &mut Ctx<'_>, effects: Effects) -> Lsn {
+        for change in effects.changes {
+            self.journal(ctx, &Command::Group(change));
+        }
+        let after = self.node.state_lsn();
+        for Reply { token, answer } in effects.replies {
+            let answer = groups::answer_of(&self.node, answer);
+            self.deliver(token, answer, after);
+        }
+        after
+    }
+
+    fn deliver(&mut self, token: Token, answer: Answer, after: Lsn) {
+        let Some(lane) = self.tokens.remove(&token) else {
+            return;
+        };
+        for (_, slot) in self.lanes.entry(lane).or_default() {
+            if matches!(slot, Slot::Parked(parked) if *parked == token) {
+                *slot = Slot::Ready(Box::new(answer), after);
+                return;
+            }
+        }
+    }
+
+    /// After anything has happened: answers that may leave do, and what must happen later is scheduled.
+    fn follow_up(&mut self, ctx: &mut Ctx<'_>, life: u64, settings: &Settings) {
+        self.flush(ctx, life);
+        if !self.commit_scheduled && self.store.last() > self.store.committed() {
+            self.commit_scheduled = true;
+            let pause_us = match ctx.world.rng.below(4) {
+                0 => ctx.world.rng.between(0, settings.commit_pause_us),
+                _ => ctx.world.rng.between(0, 2_000),
+            };
+            ctx.world.after_us(pause_us, Event::Broker(life, Chore::Commit));
+        }
+        let next = self.node.groups().next_deadline();
+        if let Some(next) = next
+            && self.armed.is_none_or(|armed| next < armed)
+        {
+            self.armed = Some(next);
+            ctx.world.at_mono_ms(next, Event::Broker(life, Chore::Groups));
+        }
+    }
+
+    /// Lets the answers go that may.
+    fn flush(&mut self, ctx: &mut Ctx<'_>, life: u64) {
+        let lanes: Vec<Lane> = self.lanes.keys().copied().collect();
+        for lane in lanes {
+            while self.flush_front(ctx, life, lane) {}
+        }
+    }
+
+    fn flush_front(&mut self, ctx: &mut Ctx<'_>, life: u64, lane: Lane) -> bool {
+        let Some((call, slot)) = self.lanes.get_mut(&lane).and_then(VecDeque::pop_front) else {
+            return false;
+        };
+        let answer = match slot {
+            Slot::Ready(answer, after) if after <= self.store.committed() => *answer,
+            Slot::Fetch {
+                wants,
+                until_ms,
+                bytes_max,
+                parked,
+            } => match self.fetch(ctx, &wants, until_ms, bytes_max) {
+                Some(got) => Answer::Fetched(got),
+                None => {
+                    if !parked {
+                        ctx.saw(crate::sights::Sight::FetchParked);
+                        ctx.world
+                            .at_mono_ms(until_ms, Event::Broker(life, Chore::Fetches));
+                    }
+                    self.unflush(
+                        lane,
+                        call,
+                        Slot::Fetch {
+                            wants,
+                            until_ms,
+                            bytes_max,
+                            parked: true,
+                        },
+                    );
+                    return false;
+                }
+            },
+            waiting => {
+                self.unflush(lane, call, waiting);
+                return false;
+            }
+        };
+        ctx.net.answer(ctx.world, lane, call, answer);
+        true
+    }
+
+    fn unflush(&mut self, lane: Lane, call: CallId, slot: Slot) {
+        self.lanes.entry(lane).or_default().push_front((call, slot));
+    }
+
+    /// Takes in what the store's listeners were told.
+    fn listen(&mut self) -> Told {
+        std::mem::take(
+            &mut *self
+                .told
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner),
+        )
+    }
+}
+
+/// What the store tells, for [`Process::listen`].
+fn listen_to(store: &Store) -> Arc<Mutex<Told>> {
+    let told = Arc::new(Mutex::new(Told::default()));
+    let listener = Arc::clone(&told);
+    store.on_commit(Box::new(move |commit| {
+        let mut told = listener.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        told.tails.extend_from_slice(commit.tails);
+    }));
+    let listener = Arc::clone(&told);
+    store.on_event(Box::new(move |event| {
+        let mut told = listener.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match event {
+            StoreEvent::SegmentSealed { .. } => told.sealed += 1,
+            StoreEvent::Poisoned { .. } => told.poisoned = true,
+            _ => {}
+        }
+    }));
+    told
+}

@@ -1,0 +1,185 @@
+//! The network between clients and the broker: connections that keep order, take time, and break.
+//!
+//! A client has up to two connections, as real ones do: one for records, one to the coordinator, so that a fetch that
+//! waits does not hold up a heartbeat. What is sent on a connection arrives in order or not at all (TCP): nothing is
+//! duplicated, but a client whose connection broke knows nothing of what it had sent, and sends again on a new one.
+//! Of what was under way at the break, any first part still reaches the broker: on the coordinator's connection at
+//! once, on the other one perhaps after the client has already come back (the broker reads on from its buffers).
+
+use std::collections::BTreeMap;
+
+use crate::message::{Answer, Request};
+use crate::world::{Event, World};
+
+/// Which of a client's connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Line {
+    /// Produce, Fetch, Metadata, administration.
+    Data,
+    /// Groups.
+    Group,
+}
+
+/// A connection: the client's number, and which.
+pub type Lane = (usize, Line);
+
+/// A request, unique in the run.
+pub type CallId = u64;
+
+/// A request is seldom slow.
+const SLOW_PERCENT: u64 = 4;
+
+#[derive(Debug, Default)]
+struct Connection {
+    last_request_us: u64,
+    last_answer_us: u64,
+    /// It has broken, and until then its client does not know: what it sends is lost.
+    broken_until_us: u64,
+    /// Requests without an answer so far, in order; and whether they have reached the broker.
+    open: BTreeMap<CallId, bool>,
+}
+
+/// All connections.
+#[derive(Debug, Default)]
+pub struct Net {
+    lanes: BTreeMap<Lane, Connection>,
+    last_call: CallId,
+    /// Requests of broken connections that will not arrive.
+    lost: std::collections::BTreeSet<CallId>,
+    /// Requests of broken connections that will arrive: nobody hears their answers.
+    orphans: std::collections::BTreeSet<CallId>,
+    /// Answers that were lost, and requests.
+    losses: (u64, u64),
+}
+
+/// How long a message takes.
+fn delay_us(world: &mut World) -> u64 {
+    if world.rng.percent(SLOW_PERCENT) {
+        world.rng.between(5_000, 200_000)
+    } else {
+        world.rng.between(50, 1_500)
+    }
+}
+
+impl Net {
+    /// Sends a request.
+    pub fn send(&mut self, world: &mut World, lane: Lane, request: Request) -> CallId {
+        self.last_call += 1;
+        let call = self.last_call;
+        let delay_us = delay_us(world);
+        let connection = self.lanes.entry(lane).or_default();
+        if world.now_us() < connection.broken_until_us {
+            self.losses.1 += 1;
+            world.at_us(connection.broken_until_us, Event::Answer(lane, call, None));
+            return call;
+        }
+        connection.last_request_us = connection.last_request_us.max(world.now_us() + delay_us);
+        connection.open.insert(call, false);
+        world.at_us(
+            connection.last_request_us,
+            Event::Arrive(lane, call, Box::new(request)),
+        );
+        call
+    }
+
+    /// A request is about to reach the broker. False if it was lost on the way.
+    pub fn arrive(&mut self, lane: Lane, call: CallId) -> bool {
+        if self.lost.remove(&call) {
+            return false;
+        }
+        if let Some(arrived) = self
+            .lanes
+            .get_mut(&lane)
+            .and_then(|connection| connection.open.get_mut(&call))
+        {
+            *arrived = true;
+        }
+        true
+    }
+
+    /// Whether somebody waits for the answer.
+    pub fn is_awaited(&self, lane: Lane, call: CallId) -> bool {
+        self.lanes
+            .get(&lane)
+            .is_some_and(|connection| connection.open.contains_key(&call))
+    }
+
+    /// Sends an answer, if anybody waits for it. Answers of a connection must be sent in the order of the requests.
+    pub fn answer(&mut self, world: &mut World, lane: Lane, call: CallId, answer: Answer) {
+        let delay_us = delay_us(world);
+        let Some(connection) = self.lanes.get_mut(&lane) else {
+            return;
+        };
+        if !connection.open.contains_key(&call) {
+            return;
+        }
+        connection.last_answer_us = connection.last_answer_us.max(world.now_us() + delay_us);
+        world.at_us(
+            connection.last_answer_us,
+            Event::Answer(lane, call, Some(Box::new(answer))),
+        );
+    }
+
+    /// An answer has reached its client. False if the connection had broken before.
+    pub fn received(&mut self, lane: Lane, call: CallId) -> bool {
+        self.lanes
+            .get_mut(&lane)
+            .is_some_and(|connection| connection.open.remove(&call).is_some())
+    }
+
+    /// Breaks a connection. The client learns of each open request that its answer is lost. If the broker is gone
+    /// (`survives` is false), nothing that was under way arrives.
+    pub fn cut(&mut self, world: &mut World, lane: Lane, survives: bool) {
+        let Some(connection) = self.lanes.get_mut(&lane) else {
+            return;
+        };
+        let open = std::mem::take(&mut connection.open);
+        let under_way: Vec<CallId> = open
+            .iter()
+            .filter(|(_, arrived)| !**arrived)
+            .map(|(call, _)| *call)
+            .collect();
+        let arriving = if survives {
+            world.rng.index(under_way.len() + 1)
+        } else {
+            0
+        };
+        self.losses.0 += (open.len() - under_way.len() + arriving) as u64;
+        self.losses.1 += (under_way.len() - arriving) as u64;
+        self.orphans.extend(&under_way[..arriving]);
+        self.lost.extend(&under_way[arriving..]);
+        connection.last_request_us = world.now_us();
+        let notice_us = world.now_us() + world.rng.between(500, 20_000);
+        connection.last_answer_us = notice_us;
+        connection.broken_until_us = notice_us;
+        for call in open.keys() {
+            world.at_us(notice_us, Event::Answer(lane, *call, None));
+        }
+        if lane.1 == Line::Group {
+            world.hasten(&under_way[..arriving]);
+        }
+    }
+
+    /// Whether a request that arrives came over a connection that has broken. Tells so once.
+    pub fn is_orphan(&mut self, call: CallId) -> bool {
+        self.orphans.remove(&call)
+    }
+
+    /// How many answers were lost so far, and how many requests.
+    pub fn losses(&self) -> (u64, u64) {
+        self.losses
+    }
+
+    /// The broker is gone: every connection breaks, and nothing that was under way arrives.
+    pub fn broker_gone(&mut self, world: &mut World) {
+        self.lost.append(&mut self.orphans);
+        for lane in self.lanes() {
+            self.cut(world, lane, false);
+        }
+    }
+
+    /// The connections of all clients.
+    pub fn lanes(&self) -> Vec<Lane> {
+        self.lanes.keys().copied().collect()
+    }
+}

@@ -1,0 +1,287 @@
+//! The oracles: one file per invariant, each with the sentence that it stands for.
+//!
+//! They are told what clients did and learned, and what the broker showed, and compare that with what may be. An
+//! outcome is ok, failed or *unknown*; what is unknown may have happened, or may happen yet, and is never taken for
+//! failed. The first violation ends the run.
+//!
+//! | file | invariant |
+//! |---|---|
+//! | `durability` | an acknowledged record survives, where it was told |
+//! | `agreement` | one offset, one value |
+//! | `order` | what is sent later comes later |
+//! | `idempotence` | once each, in order, without a hole |
+//! | `ledger` | nothing invented, nothing foreign, nothing refused |
+//! | `watermark` | the high watermark never goes back |
+//! | `log_start` | deletion only when asked for, or due |
+//! | `commits` | acknowledged commits stay, and go forward |
+//! | `topics` | acknowledged changes of topics stay |
+//! | `ownership` | one owner at a time |
+//! | `delivery` | at least once; and all of it, once faults have healed |
+//! | `epochs` | epochs grow |
+//! | `producer_ids` | unique for ever |
+//! | `replay` | recovery is a function of the journal; what was committed is in it |
+
+pub mod agreement;
+pub mod commits;
+pub mod delivery;
+pub mod durability;
+pub mod epochs;
+pub mod idempotence;
+pub mod ledger;
+pub mod log_start;
+pub mod order;
+pub mod ownership;
+pub mod producer_ids;
+pub mod replay;
+pub mod topics;
+pub mod watermark;
+
+use anabranch_core::ids::TopicId;
+use anabranch_core::node::Node;
+use anabranch_wire::batch::{BatchHeader, ProduceLimits, check_produced, patch};
+use bytes::Bytes;
+
+use crate::message::Tp;
+use crate::record::{self, Fate, RecordId, Sent};
+use crate::world::World;
+use commits::Key;
+use durability::Audit;
+
+/// What must not happen has happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The invariant, as a sentence.
+    pub invariant: &'static str,
+    /// What was seen.
+    pub detail: String,
+}
+
+impl Violation {
+    /// A violation of an invariant.
+    pub fn new(invariant: &'static str, detail: String) -> Self {
+        Self { invariant, detail }
+    }
+}
+
+/// The judgement of an oracle.
+pub type Verdict = Result<(), Violation>;
+
+/// The sentence about batches as bytes.
+const BYTES: &str = "a batch is stored and served as it was sent, but for offset and epoch";
+/// The sentence about readers.
+const STEADY: &str = "a reader sees every record once, in the order of offsets";
+
+/// All of them.
+#[derive(Debug)]
+#[expect(missing_docs, reason = "each field is the oracle of the module of its name")]
+pub struct Oracles {
+    pub ledger: ledger::Ledger,
+    pub agreement: agreement::Agreement,
+    pub durability: durability::Durability,
+    pub order: order::Order,
+    pub watermark: watermark::Watermark,
+    pub log_start: log_start::LogStart,
+    pub commits: commits::Commits,
+    pub topics: topics::Topics,
+    pub ownership: ownership::Ownership,
+    pub delivery: delivery::Delivery,
+    pub epochs: epochs::Epochs,
+    pub producer_ids: producer_ids::ProducerIds,
+    pub replay: replay::Replay,
+    violation: Option<Violation>,
+}
+
+/// What a producer is about to send.
+#[derive(Clone, Debug)]
+pub struct Intent<'a> {
+    /// Its session.
+    pub session: u64,
+    /// Whether it is idempotent.
+    pub idempotent: bool,
+    /// Topic name.
+    pub topic: &'a str,
+    /// Topic id, if it names the topic so.
+    pub id: Option<TopicId>,
+    /// Partition.
+    pub partition: i32,
+    /// Ordinal of the first record.
+    pub ordinal: u64,
+}
+
+impl Oracles {
+    /// The oracles of a run that begins with an empty folder, whose state is `node`.
+    pub fn new(node: Node) -> Self {
+        Self {
+            ledger: ledger::Ledger::default(),
+            agreement: agreement::Agreement::default(),
+            durability: durability::Durability::default(),
+            order: order::Order::default(),
+            watermark: watermark::Watermark::default(),
+            log_start: log_start::LogStart::default(),
+            commits: commits::Commits::default(),
+            topics: topics::Topics::default(),
+            ownership: ownership::Ownership::default(),
+            delivery: delivery::Delivery::default(),
+            epochs: epochs::Epochs::default(),
+            producer_ids: producer_ids::ProducerIds::default(),
+            replay: replay::Replay::new(node),
+            violation: None,
+        }
+    }
+
+    /// Takes a judgement in. The first violation counts.
+    pub fn judge(&mut self, verdict: Verdict) {
+        if let (Err(violation), None) = (verdict, &self.violation) {
+            self.violation = Some(violation);
+        }
+    }
+
+    /// The first violation, if there was one.
+    pub fn violation(&self) -> Option<&Violation> {
+        self.violation.as_ref()
+    }
+
+    /// Numbers for records that are about to be sent.
+    pub fn sending(&mut self, world: &World, intent: &Intent<'_>, count: u64) -> Vec<RecordId> {
+        let sent = |n| Sent {
+            session: intent.session,
+            idempotent: intent.idempotent,
+            topic: intent.topic.to_owned(),
+            id: intent.id,
+            partition: intent.partition,
+            ordinal: intent.ordinal + n,
+            step: world.step(),
+            sent_ms: world.elapsed_ms(),
+            dated: world.wall_skew_ms() == 0,
+            fate: Fate::Unknown,
+        };
+        (0..count).map(|n| self.ledger.add(sent(n))).collect()
+    }
+
+    /// A producer is told that these records begin at `base`.
+    pub fn acked(&mut self, world: &World, tp: Tp, base: i64, ids: &[RecordId]) {
+        for (offset, id) in (base..).zip(ids) {
+            self.ledger.set_fate(*id, Fate::Acked);
+            self.durability.acked(tp, offset, *id);
+            let verdict = self.ledger.check(tp, offset, *id, None);
+            self.judge(verdict);
+            let verdict = self.agreement.observe(tp, offset, *id, "a producer");
+            self.judge(verdict);
+        }
+        let sent = ids
+            .first()
+            .and_then(|id| self.ledger.get(*id))
+            .map_or(0, |sent| sent.step);
+        let last = base + ids.len() as i64 - 1;
+        let verdict = self.order.acked(tp, sent, world.step(), base, last);
+        self.judge(verdict);
+    }
+
+    /// A producer is told that these records are not there, and it will not send them again.
+    pub fn failed(&mut self, ids: &[RecordId]) {
+        ids.iter().for_each(|id| self.ledger.set_fate(*id, Fate::Failed));
+    }
+
+    /// The broker shows the bounds of a log.
+    pub fn bounds(&mut self, tp: Tp, start: i64, high_watermark: i64) {
+        let verdict = self.watermark.shown(tp, high_watermark);
+        self.judge(verdict);
+        let verdict = self.log_start.shown(tp, start, high_watermark);
+        self.judge(verdict);
+    }
+
+    /// Somebody asked for records from `asked` on and got these batches, all of them below `upto`. Returns where to go on.
+    pub fn read(&mut self, who: &str, tp: Tp, asked: i64, upto: i64, batches: &[Bytes]) -> i64 {
+        let mut next = asked;
+        for bytes in batches {
+            for (offset, id) in self.open(tp, bytes) {
+                if offset < asked {
+                    continue;
+                }
+                if offset != next || offset >= upto {
+                    let detail = format!(
+                        "{who} reads {tp:?} from {asked} to {upto}: after {next} should come, {offset} comes"
+                    );
+                    self.judge(Err(Violation::new(STEADY, detail)));
+                }
+                next = offset + 1;
+                let verdict = self.agreement.observe(tp, offset, id, who);
+                self.judge(verdict);
+            }
+        }
+        next
+    }
+
+    /// Reads a run of stored batches and checks them.
+    fn open(&mut self, tp: Tp, bytes: &Bytes) -> Vec<(i64, RecordId)> {
+        let limits = ProduceLimits {
+            bytes_max: usize::MAX,
+            transactional: false,
+            zstd: true,
+            timestamps_ms: None,
+        };
+        let mut found = Vec::new();
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let size = BatchHeader::parse(rest).map_or(rest.len(), |header| header.size());
+            let (batch, behind) = rest.split_at(size.min(rest.len()));
+            rest = behind;
+            // As it was sent: offset and epoch lie outside the checksum.
+            let mut sent = batch.to_vec();
+            patch(&mut sent, 0, -1);
+            let intact = check_produced(&sent, &limits).map_err(|error| error.to_string());
+            match intact.and_then(|_| record::read(batch)) {
+                Ok(records) => found.extend(records),
+                Err(problem) => self.judge(Err(Violation::new(BYTES, format!("{tp:?}: {problem}")))),
+            }
+        }
+        for (offset, id) in &found {
+            let name = self
+                .replay
+                .node()
+                .topic_by_id(tp.0)
+                .map(|topic| topic.name.as_str());
+            let verdict = self.ledger.check(tp, *offset, *id, name);
+            self.judge(verdict);
+        }
+        found
+    }
+
+    /// Everything that a partition holds was read.
+    pub fn audit(&mut self, tp: Tp, start: i64, high_watermark: i64, batches: &[Bytes]) {
+        let mut found = Vec::new();
+        for bytes in batches {
+            found.extend(self.open(tp, bytes));
+        }
+        for (offset, id) in &found {
+            let verdict = self.agreement.observe(tp, *offset, *id, "the audit");
+            self.judge(verdict);
+        }
+        let audit = Audit {
+            tp,
+            start,
+            high_watermark,
+            found,
+        };
+        let verdict = self.durability.audit(&audit);
+        self.judge(verdict);
+        let verdict = idempotence::audit(&self.ledger, &audit);
+        self.judge(verdict);
+    }
+
+    /// A member takes a partition.
+    pub fn take(&mut self, group: &str, tp: Tp, client: usize, member: &str) {
+        let replay = &self.replay;
+        let verdict = self.ownership.take((group, tp), client, member, |member| {
+            replay.is_member(group, member)
+        });
+        self.judge(verdict);
+    }
+
+    /// A member resumes a partition at its group's committed position.
+    pub fn resumed(&mut self, key: &Key, position: i64) {
+        let start = self.log_start.get(key.1);
+        let verdict = self.delivery.resumed(key, position, start);
+        self.judge(verdict);
+    }
+}

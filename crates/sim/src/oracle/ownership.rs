@@ -1,0 +1,109 @@
+//! No two live members of a group own a partition at once. "Live" in the protocol's sense: a member that was expelled
+//! may not know it yet; it owns nothing that counts.
+//!
+//! Looked at from both sides: what members believe (a member owns a partition from the answer that assigns it until it
+//! has given it up), and what the broker has in its durable state.
+
+use std::collections::BTreeMap;
+
+use anabranch_core::group::state::ConsumerGroup;
+
+use super::{Verdict, Violation};
+use crate::message::Tp;
+
+/// The sentence.
+pub const SENTENCE: &str = "no two live members of a group own a partition at the same time";
+
+#[derive(Clone, Debug)]
+struct Claim {
+    client: usize,
+    member: String,
+}
+
+/// Who believes to own what.
+#[derive(Debug, Default)]
+pub struct Ownership {
+    claims: BTreeMap<(String, Tp), Vec<Claim>>,
+}
+
+impl Ownership {
+    /// A member takes a partition. `is_member` tells who is a member at present.
+    pub fn take(
+        &mut self,
+        (group, tp): (&str, Tp),
+        client: usize,
+        member: &str,
+        is_member: impl Fn(&str) -> bool,
+    ) -> Verdict {
+        let claims = self.claims.entry((group.to_owned(), tp)).or_default();
+        claims.retain(|claim| claim.client != client && is_member(&claim.member));
+        let other = claims.first().cloned();
+        claims.push(Claim {
+            client,
+            member: member.to_owned(),
+        });
+        let Some(other) = other else { return Ok(()) };
+        let detail = format!(
+            "group {group}: client {client} as {member} takes {tp:?}, which client {} as {} has not given up",
+            other.client, other.member
+        );
+        Err(Violation::new(SENTENCE, detail))
+    }
+
+    /// A member has given a partition up, or has lost it.
+    pub fn give_up(&mut self, group: &str, tp: Tp, client: usize) {
+        if let Some(claims) = self.claims.get_mut(&(group.to_owned(), tp)) {
+            claims.retain(|claim| claim.client != client);
+        }
+    }
+
+    /// A client is dead, with all it had.
+    pub fn died(&mut self, client: usize) {
+        self.claims
+            .values_mut()
+            .for_each(|claims| claims.retain(|claim| claim.client != client));
+    }
+
+    /// The broker's own view of a group.
+    pub fn durable(id: &str, group: &ConsumerGroup) -> Verdict {
+        let mut owners: BTreeMap<Tp, &str> = BTreeMap::new();
+        for (member, state) in &group.members {
+            let held = state.current.assigned.iter().chain(&state.current.revoking);
+            for tp in held.flat_map(|(topic, held)| held.keys().map(|partition| (*topic, *partition))) {
+                if let Some(other) = owners.insert(tp, member) {
+                    let detail = format!("group {id}: {tp:?} belongs to {other} and to {member}");
+                    return Err(Violation::new(SENTENCE, detail));
+                }
+            }
+        }
+        let indexed: BTreeMap<Tp, &str> = group
+            .owners
+            .iter()
+            .map(|(tp, member)| (*tp, member.as_str()))
+            .collect();
+        if indexed != owners {
+            let detail = format!("group {id}: the index of owners says {indexed:?}, members hold {owners:?}");
+            return Err(Violation::new(SENTENCE, detail));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_owner_is_noticed_unless_the_first_was_expelled_or_gave_up() {
+        let (tp, all) = (Tp::default(), |_: &str| true);
+        let mut oracle = Ownership::default();
+        oracle.take(("g", tp), 1, "a", all).unwrap();
+        oracle.take(("h", tp), 2, "b", all).unwrap();
+        assert!(oracle.take(("g", tp), 2, "b", all).is_err());
+        oracle.give_up("g", tp, 1);
+        oracle.take(("g", tp), 2, "b", all).unwrap();
+        oracle.take(("g", tp), 3, "c", |member| member != "b").unwrap();
+        oracle.died(3);
+        oracle.take(("g", tp), 1, "a", all).unwrap();
+    }
+}

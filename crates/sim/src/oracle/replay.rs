@@ -1,0 +1,184 @@
+//! Recovery is a function of the journal: what comes back after a restart is exactly what the entries that survived
+//! lead to, and every acknowledged entry is among them.
+//!
+//! A second state, the *shadow*, takes every entry as it becomes durable, through the replay path, and never sees a
+//! snapshot or a disk. After a restart the broker's state must be equal to it, byte for byte.
+
+use std::collections::VecDeque;
+
+use anabranch_core::group::{Coordinator, GroupChange};
+use anabranch_core::ids::LogId;
+use anabranch_core::log::BatchFacts;
+use anabranch_core::meta::Command;
+use anabranch_core::node::Node;
+
+use super::epochs::Epochs;
+use super::ownership::Ownership;
+use super::{Verdict, Violation};
+
+/// The sentence.
+pub const SENTENCE: &str = "the state after a restart is what the surviving entries of the journal lead to";
+/// The sentence about entries.
+pub const SURVIVES: &str = "an entry that was reported as committed survives every crash";
+
+/// An entry of the journal.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// A change of the state, as bytes.
+    State(Vec<u8>),
+    /// A batch: its log, the offset of its first record, and what its header says.
+    Batch(LogId, i64, BatchFacts),
+}
+
+/// The shadow.
+#[derive(Debug)]
+pub struct Replay {
+    node: Node,
+    upto: u64,
+    /// Entries that are not durable so far, as far as anybody knows.
+    waiting: VecDeque<(u64, Entry)>,
+}
+
+impl Replay {
+    /// The shadow of an empty folder.
+    pub fn new(node: Node) -> Self {
+        Self {
+            node,
+            upto: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// An entry is queued.
+    pub fn appended(&mut self, lsn: u64, entry: Entry) {
+        self.waiting.push_back((lsn, entry));
+    }
+
+    /// Everything up to here is durable.
+    pub fn committed(&mut self, upto: u64, epochs: &mut Epochs) -> Verdict {
+        while self.waiting.front().is_some_and(|(lsn, _)| *lsn <= upto) {
+            if let Some((lsn, entry)) = self.waiting.pop_front() {
+                self.apply(lsn, &entry, epochs)?;
+            }
+        }
+        self.upto = self.upto.max(upto);
+        Ok(())
+    }
+
+    /// The last durable entry.
+    pub fn upto(&self) -> u64 {
+        self.upto
+    }
+
+    /// How many entries are queued.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// A restart found entries up to here.
+    pub fn recovered(&mut self, last: u64, epochs: &mut Epochs) -> Verdict {
+        if last < self.upto {
+            let detail = format!(
+                "entry {} was committed, after the restart the log ends at {last}",
+                self.upto
+            );
+            return Err(Violation::new(SURVIVES, detail));
+        }
+        self.committed(last, epochs)?;
+        self.waiting.clear();
+        Ok(())
+    }
+
+    /// The broker's state, with everything up to the last durable entry and nothing else, must be the shadow's.
+    pub fn compare(&self, node: &Node) -> Verdict {
+        if node.snapshot() == self.node.snapshot() {
+            return Ok(());
+        }
+        let (found, expected) = (node.groups().groups(), self.node.groups().groups());
+        let what = if node.state() != self.node.state() {
+            format!(
+                "the state is {:?} instead of {:?}",
+                node.state(),
+                self.node.state()
+            )
+        } else if found != expected {
+            let differs = found.iter().find(|(id, group)| expected.get(*id) != Some(*group));
+            format!(
+                "the groups are {:?} instead of {:?}; first {differs:?}",
+                found.keys(),
+                expected.keys()
+            )
+        } else {
+            let differs = |(a, b): &(_, _)| format!("{a:?}") != format!("{b:?}");
+            format!("a log is {:?}", node.logs().zip(self.node.logs()).find(differs))
+        };
+        Err(Violation::new(
+            SENTENCE,
+            format!("at entry {}: {what}", self.upto),
+        ))
+    }
+
+    /// The durable groups.
+    pub fn groups(&self) -> &Coordinator {
+        self.node.groups()
+    }
+
+    /// Whether somebody is a member of a group, durably.
+    pub fn is_member(&self, group: &str, member: &str) -> bool {
+        let found = self
+            .groups()
+            .groups()
+            .get(group)
+            .and_then(|group| group.consumer());
+        found.is_some_and(|consumer| consumer.members.contains_key(member))
+    }
+
+    /// The durable state.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    fn apply(&mut self, lsn: u64, entry: &Entry, epochs: &mut Epochs) -> Verdict {
+        let done = match entry {
+            Entry::Batch(log, base_offset, facts) => self.node.replay_batch(*log, *base_offset, facts),
+            Entry::State(bytes) => self.node.replay_state(bytes).map(drop),
+        };
+        if let Err(error) = done {
+            return Err(Violation::new(
+                SENTENCE,
+                format!("entry {lsn} cannot be replayed: {error}"),
+            ));
+        }
+        if let Entry::State(bytes) = entry
+            && let Ok(Command::Group(change)) = Command::decode(bytes)
+        {
+            return self.check_group(&change, epochs);
+        }
+        Ok(())
+    }
+
+    /// Checks after each single change, since a crash may come after any.
+    fn check_group(&self, change: &GroupChange, epochs: &mut Epochs) -> Verdict {
+        let (GroupChange::Consumer { group, .. }
+        | GroupChange::Member { group, .. }
+        | GroupChange::Target { group, .. }
+        | GroupChange::Current { group, .. }
+        | GroupChange::MemberGone { group, .. }
+        | GroupChange::Generation { group, .. }
+        | GroupChange::Cursors { group, .. }
+        | GroupChange::CursorsGone { group, .. }
+        | GroupChange::Gone { group }) = change;
+        let Some(found) = self.groups().groups().get(group) else {
+            epochs.group_gone(group);
+            return Ok(());
+        };
+        let Some(consumer) = found.consumer() else {
+            return Ok(());
+        };
+        epochs.group(group, consumer.epoch)?;
+        match change {
+            GroupChange::Current { .. } => Ownership::durable(group, consumer),
+            _ => Ok(()),
+        }
+    }
+}

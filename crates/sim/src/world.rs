@@ -1,0 +1,237 @@
+//! Time, chance, and what happens next: the parts of a run that everybody shares.
+//!
+//! Time is virtual. It stands still while an event is handled and jumps to the next event after that, so an hour of
+//! waiting costs nothing. Two clocks are derived from it, as in a computer: the monotonic one, and the wall clock, which
+//! a fault may set. Events of one instant happen in the order in which they were scheduled.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+
+use anabranch_core::ids::Now;
+
+use crate::message::{Answer, Request};
+use crate::net::{CallId, Lane};
+use crate::rng::Rng;
+
+/// Wall clock at the start of every run: some day in 2023.
+const WALL_START_MS: i64 = 1_700_000_000_000;
+/// Monotonic clock at the start of every run: not 0, as a computer has been up for a while.
+const MONO_START_MS: u64 = 1_000_000;
+/// Lines of the trace that are kept to be shown after a violation.
+const TAIL_LINES: usize = 80;
+
+/// Something that will happen.
+#[derive(Debug)]
+pub enum Event {
+    /// A request reaches the broker.
+    Arrive(Lane, CallId, Box<Request>),
+    /// An answer reaches its client; `None` if the connection broke before.
+    Answer(Lane, CallId, Option<Box<Answer>>),
+    /// A timer of a client: the client's number, the life that set it, and what for.
+    Wake(usize, u64, u32),
+    /// Work of the broker's own, with the life of the process that asked for it.
+    Broker(u64, Chore),
+    /// The broker is started after a crash.
+    Start,
+    /// The fault driver has its turn.
+    Fault,
+}
+
+/// What the broker does by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chore {
+    /// One step of the committer.
+    Commit,
+    /// Deadlines of the groups.
+    Groups,
+    /// A parked fetch has waited long enough.
+    Fetches,
+    /// Takes a snapshot, or writes the one that was taken.
+    Snapshot,
+    /// Frees and packs segments.
+    Maintain,
+    /// Retention of logs, expiry of offsets.
+    Retention,
+}
+
+/// The shared part of a run.
+#[derive(Debug)]
+pub struct World {
+    /// Chance.
+    pub rng: Rng,
+    /// Microseconds since the start.
+    now_us: u64,
+    /// How far the wall clock was set off.
+    wall_skew_ms: i64,
+    queue: BTreeMap<(u64, u64), Event>,
+    scheduled: u64,
+    step: u64,
+    trace: Trace,
+}
+
+/// What happened, as text: hashed as a whole, kept in part.
+#[derive(Debug)]
+struct Trace {
+    hash: u64,
+    tail: VecDeque<String>,
+    whole: Option<String>,
+}
+
+impl World {
+    /// A world at its start. `keep` says whether the whole trace is kept, for comparison.
+    pub fn new(seed: u64, keep: bool) -> Self {
+        Self {
+            rng: Rng::new(seed),
+            now_us: 0,
+            wall_skew_ms: 0,
+            queue: BTreeMap::new(),
+            scheduled: 0,
+            step: 0,
+            trace: Trace {
+                hash: 0xcbf2_9ce4_8422_2325,
+                tail: VecDeque::new(),
+                whole: keep.then(String::new),
+            },
+        }
+    }
+
+    /// Both clocks.
+    pub fn now(&self) -> Now {
+        let ms = self.now_us / 1000;
+        Now {
+            mono_ms: MONO_START_MS + ms,
+            wall_ms: WALL_START_MS
+                .saturating_add_unsigned(ms)
+                .saturating_add(self.wall_skew_ms),
+        }
+    }
+
+    /// Milliseconds since the start.
+    pub fn elapsed_ms(&self) -> u64 {
+        self.now_us / 1000
+    }
+
+    /// Microseconds since the start.
+    pub fn now_us(&self) -> u64 {
+        self.now_us
+    }
+
+    /// How many events have happened: the time by which oracles order what they were told.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// Sets the wall clock forwards or backwards.
+    pub fn jump_wall(&mut self, by_ms: i64) {
+        self.wall_skew_ms = self.wall_skew_ms.saturating_add(by_ms);
+    }
+
+    /// How far the wall clock is off.
+    pub fn wall_skew_ms(&self) -> i64 {
+        self.wall_skew_ms
+    }
+
+    /// Lets something happen after a while.
+    pub fn after_us(&mut self, delay_us: u64, event: Event) {
+        self.at_us(self.now_us + delay_us, event);
+    }
+
+    /// Lets something happen after some milliseconds.
+    pub fn after_ms(&mut self, delay_ms: u64, event: Event) {
+        self.after_us(delay_ms * 1000, event);
+    }
+
+    /// Lets something happen at a moment, or now if that has passed.
+    pub fn at_us(&mut self, at_us: u64, event: Event) {
+        self.scheduled += 1;
+        self.queue.insert((at_us.max(self.now_us), self.scheduled), event);
+    }
+
+    /// Lets something happen when the monotonic clock shows this, or now.
+    pub fn at_mono_ms(&mut self, mono_ms: u64, event: Event) {
+        self.at_us(mono_ms.saturating_sub(MONO_START_MS) * 1000, event);
+    }
+
+    /// Lets these requests arrive now, in their order.
+    pub fn hasten(&mut self, calls: &[CallId]) {
+        let is_one = |event: &Event| matches!(event, Event::Arrive(_, call, _) if calls.contains(call));
+        let keys: Vec<_> = self
+            .queue
+            .iter()
+            .filter(|(_, event)| is_one(event))
+            .map(|(key, _)| *key)
+            .collect();
+        for key in keys {
+            if let Some(event) = self.queue.remove(&key) {
+                self.at_us(self.now_us, event);
+            }
+        }
+    }
+
+    /// The next event; time moves on to it.
+    pub fn advance(&mut self) -> Option<Event> {
+        let ((at_us, _), event) = self.queue.pop_first()?;
+        self.now_us = at_us;
+        self.step += 1;
+        Some(event)
+    }
+
+    /// Notes a line in the trace.
+    pub fn trace(&mut self, line: fmt::Arguments<'_>) {
+        let text = format!("{:>7} {:>9.3} {line}", self.step, self.now_us as f64 / 1000.0);
+        for byte in text.bytes().chain(*b"\n") {
+            self.trace.hash = (self.trace.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        if let Some(whole) = &mut self.trace.whole {
+            whole.push_str(&text);
+            whole.push('\n');
+        }
+        if self.trace.tail.len() == TAIL_LINES {
+            self.trace.tail.pop_front();
+        }
+        self.trace.tail.push_back(text);
+    }
+
+    /// Hash of all lines.
+    pub fn trace_hash(&self) -> u64 {
+        self.trace.hash
+    }
+
+    /// The last lines.
+    pub fn trace_tail(&self) -> impl Iterator<Item = &str> {
+        self.trace.tail.iter().map(String::as_str)
+    }
+
+    /// All lines, if they were kept.
+    pub fn trace_whole(&self) -> Option<&str> {
+        self.trace.whole.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_in_the_order_of_time_and_then_of_asking() {
+        let mut world = World::new(1, false);
+        world.after_ms(5, Event::Start);
+        world.after_ms(2, Event::Wake(1, 0, 0));
+        world.after_ms(2, Event::Wake(2, 0, 0));
+        let mut order = Vec::new();
+        while let Some(event) = world.advance() {
+            order.push(format!("{} {event:?}", world.elapsed_ms()));
+        }
+        assert_eq!(order, ["2 Wake(1, 0, 0)", "2 Wake(2, 0, 0)", "5 Start"]);
+    }
+
+    #[test]
+    fn only_the_wall_clock_jumps() {
+        let mut world = World::new(1, false);
+        let before = world.now();
+        world.jump_wall(-3_600_000);
+        let after = world.now();
+        assert_eq!(after.mono_ms, before.mono_ms);
+        assert_eq!(after.wall_ms, before.wall_ms - 3_600_000);
+    }
+}
