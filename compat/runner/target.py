@@ -136,9 +136,12 @@ class Anabranch(Broker):
     def __init__(self, folder, port, binary, settings=None):
         super().__init__(folder, port)
         self._binary = binary
+        settings = dict(settings or {})
+        # Further loopback addresses to listen on, beside the first.
+        self._hosts = [self.host, *settings.pop("listen", [])]
         self._config = os.path.join(folder, "anabranch.toml")
         with open(self._config, "w", encoding="utf-8") as out:
-            for key, value in {**COMMON, **(settings or {})}.items():
+            for key, value in {**COMMON, **settings}.items():
                 out.write(f"{json.dumps(key)} = {json.dumps(value)}\n")
 
     def _command(self):
@@ -147,8 +150,7 @@ class Anabranch(Broker):
             "serve",
             "--config",
             self._config,
-            "--listen",
-            self.bootstrap,
+            *(part for host in self._hosts for part in ("--listen", f"{host}:{self.port}")),
             "--http",
             f"{self.host}:{self.port + 1}",
             "--data",

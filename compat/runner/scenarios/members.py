@@ -91,9 +91,9 @@ def _spare(context, **options):
     context.stays(3 if context.short else 15, "the assignment of four members on two partitions", same)
     owner = next(name for name, pairs in held.items() if pairs)
     crew.leave(owner)
+    crew.settle()
     crew.write(40)
     crew.drain()
-    crew.settle()
     crew.check()
 
 
