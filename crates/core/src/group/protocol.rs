@@ -39,6 +39,9 @@ pub struct Subscription {
 
 impl Subscription {
     /// Reads the metadata of a member. Counts are not trusted: memory grows with the bytes really there.
+    ///
+    /// Bytes that end where a field of a later version would begin are taken for the older version: segmentio's kafka-go
+    /// says version 1 and writes version 0.
     pub fn parse(bytes: &Bytes) -> Result<Self, ProtocolError> {
         let mut r = Reader { bytes, at: 0 };
         let version = r.i16()?;
@@ -54,7 +57,7 @@ impl Subscription {
             subscription.topics.push(r.string()?);
         }
         subscription.user_data = r.nullable_bytes()?;
-        if version >= 1 {
+        if version >= 1 && !r.is_at_end() {
             for _ in 0..r.count()? {
                 let topic = r.string()?;
                 let mut partitions = Vec::new();
@@ -64,10 +67,10 @@ impl Subscription {
                 subscription.owned.push((topic, partitions));
             }
         }
-        if version >= 2 {
+        if version >= 2 && !r.is_at_end() {
             subscription.generation_id = r.i32()?;
         }
-        if version >= 3 {
+        if version >= 3 && !r.is_at_end() {
             subscription.rack_id = r.nullable_string()?;
         }
         Ok(subscription)
@@ -120,6 +123,10 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
     fn take(&mut self, len: usize) -> Result<&[u8], ProtocolError> {
         let end = self.at.checked_add(len).ok_or(ProtocolError::Short(self.at))?;
         let taken = self
@@ -238,10 +245,25 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_is_an_error() {
+    fn every_cut_inside_a_field_is_an_error() {
         let whole = subscription_bytes(3);
+        let ends: Vec<usize> = (0..=2).map(|version| subscription_bytes(version).len()).collect();
         for len in 0..whole.len() {
-            assert!(Subscription::parse(&whole.slice(..len)).is_err(), "cut at {len}");
+            let read = Subscription::parse(&whole.slice(..len));
+            assert_eq!(read.is_ok(), ends.contains(&len), "cut at {len}");
+        }
+    }
+
+    /// What segmentio's kafka-go sends: it says version 1 and leaves the owned partitions out.
+    #[test]
+    fn fields_missing_at_the_end_are_those_of_an_older_version() {
+        for said in 1..=3 {
+            let mut bytes = BytesMut::from(&subscription_bytes(0)[..]);
+            bytes[1] = said;
+            let read = Subscription::parse(&bytes.freeze()).unwrap();
+            assert_eq!(read.topics, ["a", "bc"]);
+            assert!(read.owned.is_empty());
+            assert_eq!((read.generation_id, read.rack_id), (-1, None));
         }
     }
 
