@@ -19,7 +19,6 @@ use std::sync::Arc;
 use anabranch_core::ids::{LogId, Offset, TopicId};
 use anabranch_core::log::FetchBounds;
 use anabranch_wire::ErrorCode;
-use anabranch_wire::batch::{BatchIter, Compression};
 use bytes::Bytes;
 use tokio::time::Instant;
 
@@ -37,8 +36,6 @@ pub(crate) struct Fetch {
     pub(crate) bytes_min: usize,
     /// It gets no more than this, but for the first batch.
     pub(crate) bytes_max: usize,
-    /// Whether the client understands zstd.
-    pub(crate) zstd: bool,
     pub(crate) topics: Vec<WantTopic>,
 }
 
@@ -245,7 +242,7 @@ fn read_all(broker: &Broker, fetch: &Fetch, look: &Look, source: Source) -> Opti
             left = left.saturating_sub(read);
             is_first &= read == 0;
         }
-        all.push(batches.and_then(|batches| readable(batches, fetch.zstd)));
+        all.push(batches);
     }
     Some(all)
 }
@@ -277,19 +274,6 @@ fn read_one(
                 ErrorCode::KafkaStorageError
             }),
     )
-}
-
-/// Refuses zstd for clients that do not know it: they would fail in a way that nobody understands.
-fn readable(batches: Vec<Bytes>, zstd: bool) -> Result<Vec<Bytes>, ErrorCode> {
-    let is_zstd = |bytes: &Bytes| {
-        BatchIter::new(bytes)
-            .flatten()
-            .any(|(_, header)| header.compression() == Ok(Compression::Zstd))
-    };
-    if !zstd && batches.iter().any(is_zstd) {
-        return Err(ErrorCode::UnsupportedCompressionType);
-    }
-    Ok(batches)
 }
 
 fn size(batches: &Batches) -> usize {

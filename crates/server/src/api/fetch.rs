@@ -22,9 +22,6 @@ const BY_ID: i16 = 13;
 /// First version with an error for the whole answer.
 const WHOLE_ERROR: i16 = 7;
 
-/// First version whose clients understand zstd.
-const ZSTD: i16 = 10;
-
 /// Isolation level of consumers that want committed records only.
 const READ_COMMITTED: i8 = 1;
 
@@ -46,7 +43,6 @@ pub(crate) fn handle(call: Call<'_>, request: FetchRequest) -> Result<Pending, C
         bytes_max: usize::try_from(request.max_bytes)
             .unwrap_or(0)
             .min(FETCH_BYTES_MAX),
-        zstd: version >= ZSTD,
         topics: request
             .topics
             .iter()
