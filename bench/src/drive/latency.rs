@@ -1,6 +1,7 @@
 //! End-to-end latency on an open loop: records leave by a schedule, whatever the answers do, and time counts from the
 //! moment a record *should* have left.
 
+use super::ANSWER_US_MAX;
 use super::bytes::{Produce, STAMPED_VALUE, batch, produced, stamp};
 use super::consume::Reader;
 use super::payload::payloads;
@@ -33,7 +34,7 @@ pub(crate) fn end_to_end(
         .register(&mut reader.socket.stream, READER, both)?;
     reader.ask()?;
 
-    let mut times = Histogram::new(3)?;
+    let mut times = Histogram::new_with_bounds(1, ANSWER_US_MAX, 3)?;
     let begin = Instant::now();
     let total = (warm_up + measured).as_nanos() as u64 * per_second / 1_000_000_000;
     let due_ns = |number: u64| number * 1_000_000_000 / per_second;

@@ -7,3 +7,6 @@ pub(crate) mod latency;
 pub(crate) mod payload;
 pub(crate) mod produce;
 pub(crate) mod socket;
+
+/// Longest time that is told apart from longer ones, in microseconds.
+pub(crate) const ANSWER_US_MAX: u64 = 60_000_000;

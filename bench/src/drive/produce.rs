@@ -1,5 +1,6 @@
 //! Producers as fast as the broker takes them: a closed loop with a fixed number of requests under way.
 
+use super::ANSWER_US_MAX;
 use super::admin::Admin;
 use super::bytes::{Produce, batch, produced, set_correlation};
 use super::payload::payloads;
@@ -186,7 +187,7 @@ impl Meter {
             total_bytes: 0,
             records: 0,
             bytes: 0,
-            answer_us: Histogram::new(3).expect("3 digits are allowed"),
+            answer_us: Histogram::new_with_bounds(1, ANSWER_US_MAX, 3).expect("the bounds are allowed"),
         }
     }
 
