@@ -149,8 +149,8 @@ impl Config {
 impl Default for Storage {
     fn default() -> Self {
         Self {
-            segment_bytes: 256 << 20,
-            cache_bytes: 256 << 20,
+            segment_bytes: 128 << 20,
+            cache_bytes: 128 << 20,
             direct_io: true,
             free_bytes_min: 256 << 20,
             retention_interval: Duration::from_secs(5 * 60),

@@ -284,3 +284,11 @@ pub fn values(data: &fetch::PartitionData) -> Vec<String> {
     }
     values
 }
+
+/// A topic by name, as a metadata request asks for it.
+pub fn topic(name: &str) -> anabranch_wire::msg::metadata::MetadataRequestTopic {
+    anabranch_wire::msg::metadata::MetadataRequestTopic {
+        name: Some(name.to_owned()),
+        ..Default::default()
+    }
+}
