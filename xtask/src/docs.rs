@@ -43,9 +43,9 @@ fn run_checks() -> Result<usize> {
 pub(crate) fn run(args: &[String]) -> Result<String> {
     if !args.iter().any(|arg| arg == "--check") {
         say("writing generated documents");
-        // The tests that pin generated documents rewrite them under this variable.
+        // The test that holds the pages of reference against the program rewrites them under this variable.
         let status = Command::new("cargo")
-            .args(["test", "--workspace", "--quiet", "generated_document"])
+            .args(["test", "--quiet", "--package", "anabranch", "pages_of_reference"])
             .env("UPDATE_DOCS", "1")
             .current_dir(root())
             .status()

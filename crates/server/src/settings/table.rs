@@ -218,7 +218,7 @@ pub static ITEMS: &[Item] = &[
         flag: None,
         kafka_names: &[],
         kind: Kind::SizeBytes(MIB, 16 * GIB),
-        default: "256MiB",
+        default: "128MiB",
         summary: "size of one write-ahead segment file",
         details: "Space is set aside and given back in units of it. Larger segments mean less housekeeping, smaller ones give space back sooner. Topics have no segments of their own, so log.segment.bytes does not change this.",
         set: |settings, item, texts| {
@@ -232,7 +232,7 @@ pub static ITEMS: &[Item] = &[
         flag: None,
         kafka_names: &[],
         kind: Kind::SizeBytes(MIB, 1024 * GIB),
-        default: "256MiB",
+        default: "128MiB",
         summary: "memory for recently written messages",
         details: "Consumers that keep up are served from it without touching the disk.",
         set: |settings, item, texts| {
