@@ -63,7 +63,8 @@ def main():
     parts = {client.part for client in used if client.part}
     if options.target == "kafka":
         parts.add("tools")
-    elif not os.access(environment.binary, os.X_OK):
+    wants_binary = options.target == "anabranch" or any(client.name == "anabranch-cli" for client in used)
+    if wants_binary and not os.access(environment.binary, os.X_OK):
         sys.exit(f"{environment.binary} is not there: build it (cargo build --profile fast -p anabranch) or name it with --binary")
     try:
         setup.ensure(environment, parts)

@@ -202,6 +202,7 @@ CLIENTS_TABLE = [
         },
         title="segmentio kafka-go",
     ),
+    Client("anabranch-cli", "command", None, title="Anabranch's own commands (Rust bindings of librdkafka)"),
     Client("kafka-tools", "command", "tools", title="Apache Kafka's own tools"),
     Client("kcat", "command", "kcat", title="kcat"),
     Client("wire", "raw", None, title="raw requests"),

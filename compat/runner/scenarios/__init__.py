@@ -16,6 +16,9 @@ def version_of(context):
     client = context.client
     if client.kind == "library":
         return context.driver.version
+    if client.name == "anabranch-cli":
+        command = [context.environment.binary, "version"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False).stdout.strip()
     if client.name == "kcat":
         if not _KCAT:
             said = subprocess.run(["kcat", "-V"], capture_output=True, text=True, timeout=20, check=False).stdout
