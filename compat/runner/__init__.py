@@ -6,6 +6,7 @@ How the parts play together, from the command line inwards:
   jobs.py        pairs every client with every scenario that concerns it; runs the pairs on a few lanes
   clients.py     the table of clients: how each is started, its version, what it cannot do and why
   setup.py       installs what the clients need into the cache folder, from the ordinary package clients
+  stalls.py      notices when the machine itself stands still, and failures prove nothing
   target.py      the broker under test: the real binary, or a real Kafka, in a fresh data folder
   context.py     what a scenario sees: the broker, the client's drivers, deadlines, its log
   driver.py      one client program: JSON lines on its standard input and output

@@ -14,6 +14,7 @@ import traceback
 from . import scenarios, target
 from .context import Context, Pool
 from .errors import Failure, NotApplicable
+from .stalls import Stalls
 from .table import FAILED, NOT_APPLICABLE, PASSED, Result
 
 
@@ -82,6 +83,7 @@ class Run:
 
     def __init__(self, environment, brokers, short, table):
         self._environment, self._brokers, self._short, self._table = environment, brokers, short, table
+        self._stalls = Stalls(environment.cache)
 
     def work(self, pairs, lanes):
         """Runs all (client, scenario) pairs."""
@@ -97,6 +99,7 @@ class Run:
             thread.start()
         for thread in threads:
             thread.join()
+        self._stalls.close()
 
     def _lane(self, todo):
         pool = Pool(self._environment, self._environment.logs)
@@ -107,9 +110,19 @@ class Run:
                 return
             try:
                 for scenario in mine:
-                    self._table.add(self._one(client, scenario, pool))
+                    self._table.add(self._judge(client, scenario, pool))
             finally:
                 pool.close()
+
+    def _judge(self, client, scenario, pool):
+        begun = time.monotonic()
+        result = self._one(client, scenario, pool)
+        stall = self._stalls.worst_since(begun)
+        if result.outcome == FAILED and stall:
+            self._table.note(f"{client.name} {scenario.name} again: the machine stood still for {stall:.1f} s")
+            self._table.note(result.detail)
+            return self._one(client, scenario, pool)
+        return result
 
     def _one(self, client, scenario, pool):
         for capability in scenario.needs:

@@ -39,6 +39,11 @@ class Table:
             if result.outcome == FAILED:
                 print("        " + result.detail.replace("\n", "\n        "), flush=True)
 
+    def note(self, text):
+        """Prints a remark below the lines."""
+        with self._lock:
+            print("        " + text.replace("\n", "\n        "), flush=True)
+
     def count(self, outcome):
         """How many rows have this outcome."""
         return sum(1 for result in self.results if result.outcome == outcome)
