@@ -1,5 +1,7 @@
 //! Administration through the wire: topics, records, offsets, configurations, sizes, and what is not there.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod common;
 
 use anabranch_wire::msg::*;
