@@ -111,7 +111,7 @@ impl<'a> Rebuild<'a> {
                 Some((trailer, summaries)) if !half_sealed => {
                     self.take_sealed(segment, trailer, summaries, owner)?;
                     if Some(nth) == newest_sealed {
-                        self.sync(&*segment.open(self.disk, self.access)?, segment)?;
+                        self.make_footer_durable(segment, trailer)?;
                     }
                 }
                 _ => {
@@ -367,6 +367,20 @@ impl<'a> Rebuild<'a> {
             .and_then(|()| file.write_at(group.as_slice(), start))
             .map_err(|error| OpenError::from_io(&found.path, "write", error))?;
         self.sync(file, found)
+    }
+
+    /// The same for the newest footer: when its sync failed, it can be seen and is not on the disk, and no later sync
+    /// brings it there.
+    fn make_footer_durable(&self, found: &Found, trailer: &Trailer) -> Result<(), OpenError> {
+        let file = found.open(self.disk, self.access)?;
+        let start = u64::from(trailer.entries_position);
+        let start = start - start % BLOCK_BYTES as u64;
+        let bytes = usize::try_from(found.file_bytes.saturating_sub(start)).unwrap_or(0);
+        let mut footer = Buffer::zeroed(bytes);
+        file.read_at(footer.as_mut_slice(), start)
+            .and_then(|()| file.write_at(footer.as_slice(), start))
+            .map_err(|error| OpenError::from_io(&found.path, "write", error))?;
+        self.sync(&*file, found)
     }
 
     fn sync(&self, file: &dyn DiskFile, found: &Found) -> Result<(), OpenError> {
