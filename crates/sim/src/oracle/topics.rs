@@ -82,7 +82,13 @@ impl Topics {
         match made {
             Some(true) => *possible = after,
             Some(false) => {}
-            None => possible.extend(after),
+            None => {
+                for shape in after {
+                    if !possible.contains(&shape) {
+                        possible.push(shape);
+                    }
+                }
+            }
         }
     }
 
