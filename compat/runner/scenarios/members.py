@@ -85,7 +85,8 @@ def _spare(context, **options):
 
     def same():
         crew.pump()
-        return {name: member.assignment for name, member in crew.members.items()} == held
+        now = {name: member.assignment for name, member in crew.members.items()}
+        return now == held or context.log(f"before {held}, now {now}")
 
     # An empty assignment is a quiet state: no re-joining without end.
     context.stays(3 if context.short else 15, "the assignment of four members on two partitions", same)

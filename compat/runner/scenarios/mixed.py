@@ -34,7 +34,8 @@ def spares(context):
 
     def same():
         crew.pump(wait_ms=10)
-        return {name: member.assignment for name, member in crew.members.items()} == held
+        now = {name: member.assignment for name, member in crew.members.items()}
+        return now == held or context.log(f"before {held}, now {now}")
 
     context.stays(4 if context.short else 40, "the assignment of five members on one partition", same)
     owner = next(name for name, pairs in held.items() if pairs)
