@@ -80,6 +80,7 @@ CLIENTS_TABLE = [
         "library",
         "python",
         _python("python", "confluent_driver.py"),
+        {"sticky": "has no such assignor"},
         title="confluent-kafka",
         # The Python binding sends a zero byte behind the text.
         metadata_bytes=4095,
@@ -106,6 +107,7 @@ CLIENTS_TABLE = [
             "null_headers": "refuses a header without a value",
             "no_auto_create": "asks for the creation of topics whenever it looks one up",
             "delete_records": "cannot delete records",
+            "sticky": "its sticky assignor fails by itself on current Pythons",
             "cooperative": _NO_COOPERATIVE,
             "kip848": _NO_848,
             "static": _NO_STATIC,
@@ -154,6 +156,7 @@ CLIENTS_TABLE = [
             "seek": "has no seek",
             "sticky": "has no such assignor",
             "commit_metadata": "sends no text with a commit",
+            "static_848": "leaves a KIP-848 group for good when it stops, static or not",
             "validate_only": "its topic creation has no such option",
             "max_poll": "has no limit on the time between polls",
         },
@@ -167,6 +170,7 @@ CLIENTS_TABLE = [
         _go("franz-go"),
         {
             "max_poll": "has no limit on the time between polls",
+            "static_848": "stops without a word as a static member of KIP-848, so that its successor waits out the session",
             "remote_assignor": "lets the server choose the assignor",
         },
     ),

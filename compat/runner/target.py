@@ -188,6 +188,7 @@ class Kafka(Broker):
             # A node that was killed is fenced for this long before its successor may serve.
             "broker.session.timeout.ms": "3000",
             "broker.heartbeat.interval.ms": "1000",
+            "producer.id.expiration.check.interval.ms": "500",
             **COMMON,
             **(settings or {}),
         }

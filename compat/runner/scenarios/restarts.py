@@ -111,7 +111,7 @@ def commits(context):
     "idempotent-idle",
     needs=("idempotent",),
     short=False,
-    settings={"producer.id.expiration.ms": "3000", "producer.id.expiration.check.interval.ms": "500"},
+    settings={"producer.id.expiration.ms": "3000"},
 )
 def idle(context):
     """An idempotent producer that was idle past its expiry goes on without an error."""
