@@ -10,8 +10,16 @@ use std::process::Command;
 /// hand-written documents.
 fn run_checks() -> Result<usize> {
     let status = Command::new("cargo")
-        .args(["doc", "--workspace", "--no-deps", "--locked", "--quiet"])
-        .env("RUSTDOCFLAGS", "-D warnings")
+        .args([
+            "doc",
+            "--workspace",
+            "--no-deps",
+            "--document-private-items",
+            "--locked",
+            "--quiet",
+        ])
+        // These pages are for developers: private items are in them, and may be linked to.
+        .env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links")
         .current_dir(root())
         .status()
         .context("cannot start cargo")?;
