@@ -4,12 +4,14 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
+use anabranch_core::ids::LogId;
 use anabranch_store::sim_disk::{Fault, Rng, SimDisk};
-use anabranch_store::{Durability, Options};
-use common::small;
-use common::workload::{Ledger, drain, open_checked, step};
+use anabranch_store::{Disk, Durability, Options, Step, Store};
+use common::workload::{FOLDER, Ledger, Owner, drain, open_checked, step};
+use common::{batch, open_manual, read_all, small};
 
 /// Runs a workload from a fresh disk until it ends or the disk fails.
 fn run(disk: &Arc<SimDisk>, options: &Options, seed: u64, steps: usize) -> Ledger {
@@ -21,7 +23,7 @@ fn run(disk: &Arc<SimDisk>, options: &Options, seed: u64, steps: usize) -> Ledge
     ledger
 }
 
-fn go_on(store: &anabranch_store::Store, disk: &SimDisk, ledger: &mut Ledger, rng: &mut Rng, steps: usize) {
+fn go_on(store: &Store, disk: &SimDisk, ledger: &mut Ledger, rng: &mut Rng, steps: usize) {
     for _ in 0..steps {
         if !step(store, disk, ledger, rng) {
             return;
@@ -30,11 +32,10 @@ fn go_on(store: &anabranch_store::Store, disk: &SimDisk, ledger: &mut Ledger, rn
 }
 
 /// Opens, unless the power goes meanwhile.
-fn try_open(disk: &Arc<SimDisk>, options: &Options, ledger: &mut Ledger) -> Option<anabranch_store::Store> {
-    use common::workload::{FOLDER, Owner};
+fn try_open(disk: &Arc<SimDisk>, options: &Options, ledger: &mut Ledger) -> Option<Store> {
     let mut owner = Owner::default();
-    let opened = anabranch_store::Store::open_manual(
-        std::path::Path::new(FOLDER),
+    let opened = Store::open_manual(
+        Path::new(FOLDER),
         Arc::<SimDisk>::clone(disk),
         options.clone(),
         &mut owner,
@@ -169,9 +170,9 @@ fn a_failed_operation_acknowledges_nothing_wrong() {
             disk.fault_at(at, fault);
             let mut ledger = Ledger::default();
             let mut rng = Rng::new(21);
-            let mut owner = common::workload::Owner::default();
-            let opened = anabranch_store::Store::open_manual(
-                std::path::Path::new(common::workload::FOLDER),
+            let mut owner = Owner::default();
+            let opened = Store::open_manual(
+                Path::new(FOLDER),
                 Arc::<SimDisk>::clone(&disk),
                 options.clone(),
                 &mut owner,
@@ -182,7 +183,7 @@ fn a_failed_operation_acknowledges_nothing_wrong() {
             }
             // The process ends and starts again, sees what is visible, goes on; then the power goes.
             let store = open_checked(&disk, &options, &mut ledger);
-            go_on(&store, &disk, &mut ledger, &mut rng, 10);
+            go_on(&store, &disk, &mut ledger, &mut rng, 70);
             drain(&store, &mut ledger);
             drop(store);
             check_survivors(disk.power_cycle(at), &options, &mut ledger);
@@ -242,4 +243,60 @@ fn the_same_seed_gives_the_same_disk() {
             .collect::<Vec<_>>()
     };
     assert!(image() == image());
+}
+
+#[test]
+fn a_footer_whose_sync_failed_is_made_good_by_the_next_start() {
+    // Many small runs, so that a footer spans several sectors, each of which may be lost.
+    let fill = |store: &Store, from: i64, until_segments: usize| {
+        for n in from.. {
+            for log in 0..8 {
+                store.append_batch(batch(log, n, 1, n, b"small"));
+            }
+            if store.commit_once() != Step::Committed || store.usage().segments >= until_segments {
+                return n + 1;
+            }
+        }
+        unreachable!("segments fill up")
+    };
+    let open = |disk: &Arc<SimDisk>| {
+        let disk: Arc<dyn Disk> = Arc::<SimDisk>::clone(disk);
+        open_manual(Path::new(FOLDER), disk, small())
+            .expect("nothing acknowledged is damaged")
+            .0
+    };
+    let operations_before_the_roll = {
+        let disk = Arc::new(SimDisk::new(0));
+        let store = open(&disk);
+        let rolls_at = fill(&store, 0, 2) - 1;
+        drop(store);
+        let disk = Arc::new(SimDisk::new(0));
+        let store = open(&disk);
+        for n in 0..rolls_at {
+            fill(&store, n, 1);
+        }
+        disk.operations()
+    };
+    for seed in 0..60 {
+        let disk = Arc::new(SimDisk::new(seed));
+        // The footer is written; its sync fails.
+        disk.fault_at(operations_before_the_roll + 1, Fault::IoError);
+        let store = open(&disk);
+        fill(&store, 0, 9);
+        assert!(
+            store.poisoned().is_some_and(|message| message.contains("sync")),
+            "{:?}",
+            store.poisoned()
+        );
+        let committed = i64::try_from(store.committed().0).expect("few") / 8;
+        drop(store);
+        let store = open(&disk);
+        assert_eq!(store.usage().segments, 2, "the footer is visible");
+        let end = fill(&store, committed, 4);
+        drop(store);
+        let store = open(&Arc::new(disk.power_cycle(seed)));
+        for log in 0..8 {
+            assert_eq!(read_all(&store, LogId(log)).len() as i64, end * 66, "log {log}");
+        }
+    }
 }

@@ -131,3 +131,60 @@ fn a_recycled_file_holds_nothing_of_its_earlier_use() {
         assert_eq!(Some(bytes), last.as_ref());
     }
 }
+
+/// The epoch in each segment file's header.
+fn epochs(disk: &SimDisk) -> Vec<u64> {
+    let headers = disk
+        .files()
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "seg"));
+    headers
+        .map(|path| u64::from_le_bytes(*disk.content(&path).unwrap()[40..].first_chunk().unwrap()))
+        .collect()
+}
+
+#[test]
+fn every_use_of_a_file_has_an_epoch_of_its_own_also_after_a_start() {
+    let disk = Arc::new(SimDisk::new(2));
+    let open = || {
+        open_manual(Path::new(FOLDER), Arc::<SimDisk>::clone(&disk), small())
+            .unwrap()
+            .0
+    };
+    let fill = |store: &Store, from: i64| {
+        for n in from..from + 40 {
+            store.append_batch(batch(1, n, 1, n, &[0; 3000]));
+            assert_eq!(store.commit_once(), Step::Committed);
+        }
+    };
+    let store = open();
+    fill(&store, 0);
+    // All that was sealed becomes spare, the files with the highest epochs but for the active and the prepared one.
+    store.write_snapshot(store.committed(), b"").unwrap();
+    store.set_log_start(anabranch_core::ids::LogId(1), 40);
+    while store.maintain().unwrap().more {}
+    assert!(store.usage().spare_segments > 0);
+    drop(store);
+    // As if the newest segments had been removed: only the spare ones tell which epochs were used.
+    let highest = *epochs(&disk).iter().max().unwrap();
+    for path in disk.files() {
+        if path.starts_with("/d/wal") && !path.to_string_lossy().contains("spare")
+            || path.starts_with("/d/snapshots")
+        {
+            assert!(disk.take_away(&path));
+        }
+    }
+    let spare = epochs(&disk);
+    assert!(!spare.is_empty() && spare.iter().all(|epoch| *epoch < highest));
+    let store = open();
+    fill(&store, 0);
+    let fresh: Vec<_> = epochs(&disk)
+        .into_iter()
+        .filter(|epoch| !spare.contains(epoch))
+        .collect();
+    assert!(
+        fresh.len() >= 2 && fresh.iter().all(|epoch| epoch > spare.iter().max().unwrap()),
+        "{fresh:?} {spare:?}"
+    );
+    drop(store);
+}

@@ -304,7 +304,6 @@ impl<'a> Rebuild<'a> {
         if let Some(first) = scanned.first_lsn {
             self.check_no_gap(found, first, chain.last_lsn)?;
         }
-        self.check_end_is_torn(found, later, &scanned, chain)?;
         self.covered = self.covered.max(chain.last_lsn);
         let lsns = (scanned.first_lsn.unwrap_or(chain.last_lsn + 1), chain.last_lsn);
         if self.goes_on_in(later, chain)? {
@@ -316,6 +315,7 @@ impl<'a> Rebuild<'a> {
             self.chain = Some((found.header.seq, chain));
             return Ok(None);
         }
+        self.check_end_is_torn(found, later, &scanned, chain)?;
         self.check_reaches_snapshot(chain, found.path.clone(), scanned.end)?;
         self.end(found, later, &scanned, chain).map(Some)
     }
