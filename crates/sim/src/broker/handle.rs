@@ -17,6 +17,9 @@ use crate::oracle::replay::Entry;
 use crate::run::Ctx;
 use crate::sights::Sight;
 
+/// How many produces of a hundred find that there is space after all, while there is little.
+const LOOKS_PERCENT: u64 = 10;
+
 impl Broker {
     /// A request has arrived.
     pub fn handle(&mut self, ctx: &mut Ctx<'_>, lane: Lane, call: CallId, request: Request) {
@@ -122,7 +125,8 @@ impl Process {
             Ok(header) => header,
             Err(error) => return ready(Answer::Refused(error.code()), Lsn(0)),
         };
-        if self.short_of_space {
+        // The server looks at the space now and then: it may find some between any two requests.
+        if self.short_of_space && !ctx.world.rng.percent(LOOKS_PERCENT) {
             ctx.saw(Sight::ProduceRefusedForSpace);
             self.node
                 .note_refused(ctx.world.now(), log, &BatchFacts::from(&header));
