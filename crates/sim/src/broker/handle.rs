@@ -146,6 +146,10 @@ impl Process {
         let facts = BatchFacts::from(header);
         let decision = self.node.append(ctx.world.now(), log, &facts);
         let log_start = self.node.log(log).map_or(-1, anabranch_core::log::Log::start);
+        ctx.world.trace(format_args!(
+            "   log {log}, producer {} epoch {} sequence {}: {decision:?}",
+            facts.producer_id, facts.producer_epoch, facts.base_sequence
+        ));
         let produced = |base_offset| Answer::Produced {
             topic: tp.0,
             base_offset,
