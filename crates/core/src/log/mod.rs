@@ -24,7 +24,7 @@ use crate::config::{TimestampType, TopicSettings};
 use crate::ids::{LogId, Lsn, Now, Offset, TopicId};
 use anabranch_wire::ErrorCode;
 use anabranch_wire::batch::BatchHeader;
-use producers::{Producers, Sequenced};
+use producers::{Kept, Producers, Sequenced};
 use thiserror::Error;
 
 /// No log gets so long: a larger offset in a file is damage, and arithmetic on offsets cannot overflow.
@@ -286,12 +286,7 @@ impl Log {
             return Err(AppendError::Transactional);
         }
         if let Sequenced::Duplicate(kept) = self.producers.check(now.mono_ms, batch)? {
-            let append_time = self.settings.timestamp_type == TimestampType::LogAppendTime;
-            return Ok(Append::Duplicate {
-                base_offset: kept.base_offset,
-                log_append_time_ms: append_time.then_some(kept.timestamp),
-                lsn: self.last_append,
-            });
+            return Ok(self.duplicate(kept));
         }
         if let Err(error) = self.check_content(now, batch) {
             self.producers.note_refused(now.mono_ms, batch);
@@ -313,9 +308,23 @@ impl Log {
         })
     }
 
-    /// Notes that the server refused a batch for a reason of its own, before it came to [`Log::append`].
-    pub(crate) fn note_refused(&mut self, now: Now, batch: &BatchFacts) {
+    /// Notes that the server refuses a batch for a reason of its own, before it comes to [`Log::append`]; unless it is
+    /// here already, then it is acknowledged again.
+    pub(crate) fn note_refused(&mut self, now: Now, batch: &BatchFacts) -> Option<Append> {
+        if let Ok(Sequenced::Duplicate(kept)) = self.producers.check(now.mono_ms, batch) {
+            return Some(self.duplicate(kept));
+        }
         self.producers.note_refused(now.mono_ms, batch);
+        None
+    }
+
+    fn duplicate(&self, kept: Kept) -> Append {
+        let append_time = self.settings.timestamp_type == TimestampType::LogAppendTime;
+        Append::Duplicate {
+            base_offset: kept.base_offset,
+            log_append_time_ms: append_time.then_some(kept.timestamp),
+            lsn: self.last_append,
+        }
     }
 
     /// Takes a batch from the journal. It was accepted once, so only its place is checked.

@@ -235,12 +235,12 @@ impl Node {
         append
     }
 
-    /// The server refused a batch before it came to [`Node::append`], for a reason that may pass. Then what its producer
-    /// has sent behind it must be refused as well.
-    pub fn note_refused(&mut self, now: Now, log: LogId, batch: &BatchFacts) {
-        if let Some(log) = self.logs.get_mut(&log) {
-            log.note_refused(now, batch);
-        }
+    /// The server refuses a batch before it comes to [`Node::append`], for a reason that may pass. Then what its producer
+    /// has sent behind it must be refused as well. A batch that is here already must not be refused, and is returned as
+    /// the duplicate that it is: while it is refused again and again others may be accepted, until it is no longer known.
+    #[must_use = "a duplicate is to be acknowledged"]
+    pub fn note_refused(&mut self, now: Now, log: LogId, batch: &BatchFacts) -> Option<Append> {
+        self.logs.get_mut(&log)?.note_refused(now, batch)
     }
 
     fn producers_max(&self) -> usize {

@@ -228,6 +228,28 @@ fn when_producers_are_too_many_in_total_a_log_makes_room_among_its_own() {
 }
 
 #[test]
+fn what_is_here_already_is_acknowledged_even_while_the_server_refuses() {
+    let mut node = node(&[]);
+    let log = create(&mut node, "t", 1, 1)[0];
+    node.append(at(0), log, &sequenced(7, 0)).unwrap();
+    node.appended(log, Lsn(3));
+    let known = node.note_refused(at(1), log, &sequenced(7, 0));
+    let duplicate = Append::Duplicate {
+        base_offset: 0,
+        log_append_time_ms: None,
+        lsn: Lsn(3),
+    };
+    assert_eq!(known, Some(duplicate));
+    assert_eq!(node.note_refused(at(1), log, &sequenced(7, 1)), None);
+    assert_eq!(node.note_refused(at(1), log, &sequenced(8, 0)), None);
+    assert!(
+        node.append(at(2), log, &sequenced(8, 1)).is_err(),
+        "the refused one must come first"
+    );
+    assert_eq!(node.note_refused(at(1), LogId(99), &sequenced(7, 0)), None);
+}
+
+#[test]
 fn the_state_lsn_only_grows() {
     let mut node = node(&[]);
     node.set_state_lsn(Lsn(5));

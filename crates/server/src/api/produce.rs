@@ -229,27 +229,36 @@ fn append_all(broker: &Broker, items: Vec<Item>, refusal: Option<(ErrorCode, &'s
     let now = broker.clock.now();
     broker.with(|core| {
         let append = |item: Item| {
-            let answer = item.state.and_then(|checked| match refusal {
-                None => append(broker, core, now, checked),
-                Some((code, why)) => {
-                    core.node
-                        .note_refused(now, checked.log, &BatchFacts::from(&checked.header));
-                    Err(Failure::new(code, why))
-                }
-            });
+            let answer = item
+                .state
+                .and_then(|checked| append(broker, core, now, checked, refusal));
             (item.index, answer)
         };
         items.into_iter().map(append).collect()
     })
 }
 
-fn append(broker: &Broker, core: &mut Core, now: Now, checked: Checked) -> Result<Appended, Failure> {
+/// Appends a batch; or refuses it, unless it is here already.
+fn append(
+    broker: &Broker,
+    core: &mut Core,
+    now: Now,
+    checked: Checked,
+    refusal: Option<(ErrorCode, &'static str)>,
+) -> Result<Appended, Failure> {
     let Checked {
         log,
         header,
         mut bytes,
     } = checked;
-    let decision = core.node.append(now, log, &BatchFacts::from(&header));
+    let facts = BatchFacts::from(&header);
+    let decision = match refusal {
+        None => core.node.append(now, log, &facts),
+        Some((code, why)) => {
+            let known = core.node.note_refused(now, log, &facts);
+            Ok(known.ok_or_else(|| Failure::new(code, why))?)
+        }
+    };
     let log_start_offset = core.node.log(log).map_or(-1, anabranch_core::log::Log::start);
     match decision.map_err(|error| Failure::new(error.code(), error.to_string()))? {
         Append::Duplicate {

@@ -2,7 +2,7 @@
 
 use anabranch_core::Refused;
 use anabranch_core::ids::{LogId, Lsn};
-use anabranch_core::log::{Append, BatchFacts};
+use anabranch_core::log::{Append, BatchFacts, Log};
 use anabranch_core::meta::{Command, Resource};
 use anabranch_core::node::{AlterConfig, AlterOp, LogEffect, TopicRef};
 use anabranch_store::Batch;
@@ -128,8 +128,20 @@ impl Process {
         // The server looks at the space now and then: it may find some between any two requests.
         if self.short_of_space && !ctx.world.rng.percent(LOOKS_PERCENT) {
             ctx.saw(Sight::ProduceRefusedForSpace);
-            self.node
+            let known = self
+                .node
                 .note_refused(ctx.world.now(), log, &BatchFacts::from(&header));
+            if let Some(Append::Duplicate { base_offset, lsn, .. }) = known {
+                let log_start = self.node.log(log).map_or(-1, Log::start);
+                return ready(
+                    Answer::Produced {
+                        topic: tp.0,
+                        base_offset,
+                        log_start,
+                    },
+                    lsn,
+                );
+            }
             return ready(Answer::Refused(ErrorCode::KafkaStorageError), Lsn(0));
         }
         self.append(ctx, tp, log, &header, batch)
@@ -145,7 +157,7 @@ impl Process {
     ) -> Slot {
         let facts = BatchFacts::from(header);
         let decision = self.node.append(ctx.world.now(), log, &facts);
-        let log_start = self.node.log(log).map_or(-1, anabranch_core::log::Log::start);
+        let log_start = self.node.log(log).map_or(-1, Log::start);
         ctx.world.trace(format_args!(
             "   log {log}, producer {} epoch {} sequence {}: {decision:?}",
             facts.producer_id, facts.producer_epoch, facts.base_sequence
