@@ -95,7 +95,12 @@ impl Member {
                 let key = (self.habits.group.clone(), *tp);
                 let verdict = ctx.oracle.commits.read(&key, found.offset, step);
                 ctx.oracle.judge(verdict);
-                let Some(part) = self.owned.get_mut(tp).filter(|part| part.serial == *serial) else {
+                // It may have found another position meanwhile.
+                let Some(part) = self
+                    .owned
+                    .get_mut(tp)
+                    .filter(|part| part.serial == *serial && part.position.is_none())
+                else {
                     continue;
                 };
                 if found.offset >= 0 {
@@ -124,7 +129,10 @@ impl Member {
 
     pub(super) fn found_edge(&mut self, ctx: &mut Ctx<'_>, tp: Tp, serial: u64, answer: Option<&Answer>) {
         if let Some(Answer::Offset { offset }) = answer
-            && let Some(part) = self.owned.get_mut(&tp).filter(|part| part.serial == serial)
+            && let Some(part) = self
+                .owned
+                .get_mut(&tp)
+                .filter(|part| part.serial == serial && part.position.is_none())
         {
             part.position = Some(*offset);
         }
