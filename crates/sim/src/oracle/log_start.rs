@@ -2,7 +2,7 @@
 //! what is visible. Retention by time takes nothing that is young, whatever the wall clock says.
 //!
 //! A deletion shows at once, before it is durable; so a crash may bring back what nobody was told is gone for good.
-//! That does no harm: whoever acts on the new start does so behind the deletion in the journal.
+//! A member that had gone on from the new start does not come back for it: such records count as deleted for the groups.
 
 use std::collections::BTreeMap;
 
@@ -23,6 +23,8 @@ const READ_MS: u64 = 4_000;
 pub struct LogStart {
     shown: BTreeMap<Tp, i64>,
     allowed: BTreeMap<Tp, i64>,
+    /// The highest that was ever shown, durable or not.
+    highest: BTreeMap<Tp, i64>,
 }
 
 impl LogStart {
@@ -38,6 +40,8 @@ impl LogStart {
             format!("only records below {allowed} may be gone")
         } else {
             *before = start;
+            let highest = self.highest.entry(tp).or_default();
+            *highest = start.max(*highest);
             return Ok(());
         };
         Err(Violation::new(
@@ -51,9 +55,9 @@ impl LogStart {
         self.shown.insert(tp, start);
     }
 
-    /// Where the log was last seen to start.
-    pub fn get(&self, tp: Tp) -> i64 {
-        self.shown.get(&tp).copied().unwrap_or(0)
+    /// Below this, somebody was shown that nothing is there any more.
+    pub fn highest(&self, tp: Tp) -> i64 {
+        self.highest.get(&tp).copied().unwrap_or(0)
     }
 
     /// Somebody asks, or retention decides, that records below `offset` go.

@@ -280,7 +280,7 @@ impl Oracles {
 
     /// A member resumes a partition at its group's committed position.
     pub fn resumed(&mut self, key: &Key, position: i64) {
-        let start = self.log_start.get(key.1);
+        let start = self.log_start.highest(key.1);
         let verdict = self.delivery.resumed(key, position, start);
         self.judge(verdict);
     }
