@@ -373,3 +373,64 @@ fn a_damaged_segment_is_not_packed_and_not_freed() {
     });
     assert_eq!(readable.count(), 59, "all but the damaged batch");
 }
+
+#[test]
+fn a_snapshot_proves_that_the_last_group_had_been_there() {
+    let disk = Arc::new(SimDisk::new(9));
+    let (store, _) = open_manual(Path::new(FOLDER), Arc::<SimDisk>::clone(&disk), small()).unwrap();
+    for n in 0..3 {
+        store.append_batch(batch(1, n, 1, n, b"x"));
+        commit(&store);
+    }
+    store.write_snapshot(store.committed(), b"of entry 3").unwrap();
+    drop(store);
+    // The third group is the last one: nothing behind it tells that it was acknowledged.
+    let file = Path::new("/d/wal/0000000000000001.seg");
+    assert!(disk.flip_bit(file, 3 * 4096 + 20, 0));
+    let error = open_manual(Path::new(FOLDER), Arc::<SimDisk>::clone(&disk), small()).unwrap_err();
+    assert!(
+        names(&error, file) && error.to_string().contains("snapshot"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_segment_under_the_name_of_another_is_noticed() {
+    let folder = folder();
+    let segments: Vec<_> = wal_files(&folder.disk)
+        .into_iter()
+        .filter(|path| !path.to_string_lossy().contains("spare"))
+        .collect();
+    let [.., one, other, _active, _prepared] = segments.as_slice() else {
+        panic!("{segments:?}")
+    };
+    let disk = folder.disk.duplicate();
+    assert!(disk.replace(other, &disk.content(one).unwrap()));
+    let what = format!("{} in the place of {}", one.display(), other.display());
+    assert_eq!(examine(&folder, disk, other, &what), Outcome::Refused);
+}
+
+#[test]
+fn an_older_copy_of_a_segment_is_noticed() {
+    // Two futures of one folder: in one the first segment gets more entries, smaller ones, than in the other.
+    let disk = Arc::new(SimDisk::new(9));
+    drop(open_manual(Path::new(FOLDER), Arc::<SimDisk>::clone(&disk), small()).unwrap());
+    let [few, many] = [5000, 500].map(|len| {
+        let disk = Arc::new(disk.duplicate());
+        let (store, _) = open_manual(Path::new(FOLDER), Arc::<SimDisk>::clone(&disk), small()).unwrap();
+        for n in 0..40 {
+            store.append_batch(batch(1, n, 1, n, &vec![1; len]));
+            commit(&store);
+        }
+        store.write_snapshot(store.committed(), b"of all").unwrap();
+        assert!(store.close());
+        disk
+    });
+    let (first, second) = (
+        Path::new("/d/wal/0000000000000001.seg"),
+        Path::new("/d/wal/0000000000000002.seg"),
+    );
+    assert!(many.replace(first, &few.content(first).unwrap()));
+    let error = open_manual(Path::new(FOLDER), Arc::<SimDisk>::clone(&many), small()).unwrap_err();
+    assert!(names(&error, second), "{error}");
+}

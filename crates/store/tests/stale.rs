@@ -188,3 +188,19 @@ fn every_use_of_a_file_has_an_epoch_of_its_own_also_after_a_start() {
     );
     drop(store);
 }
+
+#[test]
+fn an_orderly_close_makes_everything_durable_also_in_relaxed_mode() {
+    let disk = Arc::new(SimDisk::new(3));
+    let (store, _) = reopened(&disk);
+    for n in 0..5 {
+        store.append_batch(batch(1, n, 1, n, b"relaxed"));
+        assert_eq!(store.commit_once(), Step::Committed);
+    }
+    assert!(store.close());
+    for cut in 0..30 {
+        let (store, items) = reopened(&Arc::new(disk.power_cycle(cut)));
+        assert_eq!(items.len(), 5);
+        assert!(store.recovered().clean);
+    }
+}
