@@ -434,3 +434,35 @@ fn an_older_copy_of_a_segment_is_noticed() {
     let error = open_manual(Path::new(FOLDER), Arc::<SimDisk>::clone(&many), small()).unwrap_err();
     assert!(names(&error, second), "{error}");
 }
+
+#[test]
+fn a_damaged_footer_is_rebuilt_from_the_groups() {
+    let folder = folder();
+    let segments: Vec<_> = wal_files(&folder.disk)
+        .into_iter()
+        .filter(|path| !path.to_string_lossy().contains("spare"))
+        .collect();
+    // All but the active and the prepared one are sealed; the oldest one is packed.
+    for file in &segments[..segments.len() - 2] {
+        let len = folder.disk.content(file).unwrap().len() as u64;
+        for byte in [len - 4096 + 20, len - 4096 - 10] {
+            let disk = Arc::new(folder.disk.duplicate());
+            assert!(disk.flip_bit(file, byte, 0));
+            let (store, _) = open_manual(Path::new(FOLDER), Arc::<SimDisk>::clone(&disk), small()).unwrap();
+            assert!(
+                store.recovered().warnings[0].contains("rebuilt"),
+                "{:?}",
+                store.recovered().warnings
+            );
+            drop(store);
+            let what = format!(
+                "byte {byte} of {} after the start that rebuilt it",
+                file.display()
+            );
+            assert_eq!(
+                examine(&folder, disk.duplicate(), file, &what),
+                Outcome::Opened(0)
+            );
+        }
+    }
+}

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anabranch_core::ids::Lsn;
 use anabranch_store::sim_disk::SimDisk;
-use anabranch_store::{Durability, Options, Step, Store};
+use anabranch_store::{Durability, OpenError, Options, Step, Store};
 use common::{Item, batch, open_manual, small, stored};
 
 const FOLDER: &str = "/d";
@@ -178,13 +178,15 @@ fn every_use_of_a_file_has_an_epoch_of_its_own_also_after_a_start() {
     assert!(!spare.is_empty() && spare.iter().all(|epoch| *epoch < highest));
     let store = open();
     fill(&store, 0);
-    let fresh: Vec<_> = epochs(&disk)
-        .into_iter()
-        .filter(|epoch| !spare.contains(epoch))
-        .collect();
+    let (unused, in_use): (Vec<_>, Vec<_>) =
+        epochs(&disk).into_iter().partition(|epoch| spare.contains(epoch));
     assert!(
-        fresh.len() >= 2 && fresh.iter().all(|epoch| epoch > spare.iter().max().unwrap()),
-        "{fresh:?} {spare:?}"
+        unused.is_empty(),
+        "all spare files are used again, under other epochs: {unused:?}"
+    );
+    assert!(
+        in_use.len() >= 3 && in_use.iter().min() > spare.iter().max(),
+        "{in_use:?} after {spare:?}"
     );
     drop(store);
 }
@@ -203,4 +205,8 @@ fn an_orderly_close_makes_everything_durable_also_in_relaxed_mode() {
         assert_eq!(items.len(), 5);
         assert!(store.recovered().clean);
     }
+    // And it proves so: damage of the last group is not taken for a torn end.
+    assert!(disk.flip_bit(Path::new(SEGMENT), 5 * 4096 + 20, 0));
+    let refused = open_manual(Path::new(FOLDER), disk, relaxed()).unwrap_err();
+    assert!(matches!(refused, OpenError::Damaged { .. }), "{refused}");
 }
