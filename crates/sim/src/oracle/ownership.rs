@@ -35,6 +35,10 @@ impl Ownership {
         member: &str,
         is_member: impl Fn(&str) -> bool,
     ) -> Verdict {
+        if !is_member(member) {
+            // Expelled before the answer reached it.
+            return Ok(());
+        }
         let claims = self.claims.entry((group.to_owned(), tp)).or_default();
         claims.retain(|claim| claim.client != client && is_member(&claim.member));
         let other = claims.first().cloned();
@@ -103,6 +107,7 @@ mod tests {
         oracle.give_up("g", tp, 1);
         oracle.take(("g", tp), 2, "b", all).unwrap();
         oracle.take(("g", tp), 3, "c", |member| member != "b").unwrap();
+        oracle.take(("g", tp), 2, "b", |member| member != "b").unwrap();
         oracle.died(3);
         oracle.take(("g", tp), 1, "a", all).unwrap();
     }
