@@ -21,13 +21,17 @@ class Stalls:
     def __init__(self, folder):
         self._path = os.path.join(folder, "stall-probe")
         self._seen = []
+        # When the look began that has not ended yet.
+        self._begun = time.monotonic()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
     def worst_since(self, begun):
-        """Seconds of the longest stall that ended after `begun` (monotonic time); 0 if there was none."""
-        return max((length for ended, length in self._seen if ended >= begun), default=0.0)
+        """Seconds of the longest stall that ended after `begun` (monotonic time), or has not ended yet; 0 if there was none."""
+        lengths = [length for ended, length in self._seen if ended >= begun]
+        now = time.monotonic() - self._begun
+        return max([*lengths, now if now > STALL_SECONDS else 0.0])
 
     def close(self):
         """Ends the watch."""
@@ -37,7 +41,7 @@ class Stalls:
     def _watch(self):
         with open(self._path, "wb", buffering=0) as probe:
             while not self._stop.is_set():
-                begun = time.monotonic()
+                begun = self._begun = time.monotonic()
                 os.pwrite(probe.fileno(), b"x" * 4096, 0)
                 os.fdatasync(probe.fileno())
                 self._stop.wait(PAUSE_SECONDS)
