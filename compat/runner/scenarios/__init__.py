@@ -22,6 +22,8 @@ def version_of(context):
     if client.name == "kcat":
         if not _KCAT:
             said = subprocess.run(["kcat", "-V"], capture_output=True, text=True, timeout=20, check=False).stdout
-            _KCAT.append(said.splitlines()[2].split("(")[0].replace("Version", "").strip())
+            line = next(line for line in said.splitlines() if line.startswith("Version"))
+            library = line.split("librdkafka ")[1].split(" ")[0]
+            _KCAT.append(f"{line.split()[1]} (librdkafka {library})")
         return _KCAT[0]
     return tool_version() if client.part == "tools" else ""
