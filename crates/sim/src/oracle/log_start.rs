@@ -2,7 +2,8 @@
 //! what is visible. Retention by time takes nothing that is young, whatever the wall clock says.
 //!
 //! A deletion shows at once, before it is durable; so a crash may bring back what nobody was told is gone for good.
-//! A member that had gone on from the new start does not come back for it: such records count as deleted for the groups.
+//! A member that had gone on from the new start does not come back for it. That is a fault of the broker, excused here and
+//! nowhere else: such records count as deleted for the groups. To be made strict when answers wait for a durable start.
 
 use std::collections::BTreeMap;
 
