@@ -114,10 +114,15 @@ fn a_power_cut_while_recovering_loses_nothing_either() {
     }
 }
 
+/// `STORE_LIVES` sets the number of seeds, for long runs.
 #[test]
 fn many_lives_with_kills_and_power_cuts() {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-    for seed in 0..60 {
+    let lives = std::env::var("STORE_LIVES")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(60);
+    for seed in 0..lives {
         let mut rng = Rng::new(seed);
         let mut options = small();
         options.preformat = rng.chance(50);
