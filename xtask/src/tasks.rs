@@ -32,6 +32,7 @@ const STEPS: &[Step] = &[
         run("cargo", &["test", "--workspace", "--locked", "--quiet"])
     }),
     ("docs", || docs::run(&["--check".into()]).map(drop)),
+    ("readme", readme),
     ("fuzz", fuzz),
     ("sim", || sim(&["--seeds".into(), "200".into()]).map(drop)),
     ("crash", || crash(&["--cycles".into(), "100".into()]).map(drop)),
@@ -183,6 +184,15 @@ pub(crate) fn bench(args: &[String]) -> Result<String> {
     command.extend_from_slice(args);
     run("cargo", &command)?;
     Ok("see bench/RESULTS.md".into())
+}
+
+/// The README's first command names no binary: it must find the broker among those of the workspace.
+fn readme() -> Result<()> {
+    let text = std::fs::read_to_string(root().join("README.md"))?;
+    if !text.contains("cargo run --release -- serve") {
+        bail!("the README begins with another command; change this step with it");
+    }
+    run("cargo", &["run", "--locked", "--quiet", "--", "version"])
 }
 
 /// Each fuzz target for a few seconds over its corpus.
