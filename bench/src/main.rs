@@ -38,6 +38,8 @@ struct Cli {
 enum Command {
     /// Measure, print the table, write RESULTS.md and results.json
     Run(RunArgs),
+    /// Write RESULTS.md anew from results.json, after the rules of the table have changed
+    Table,
 }
 
 #[derive(Args)]
@@ -69,10 +71,11 @@ struct RunArgs {
 }
 
 fn main() -> ExitCode {
-    let Cli {
-        command: Command::Run(args),
-    } = Cli::parse();
-    match run(&args) {
+    let done = match Cli::parse().command {
+        Command::Run(args) => run(&args),
+        Command::Table => table_anew(),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say(&format!("error: {error:#}"));
@@ -85,6 +88,11 @@ fn main() -> ExitCode {
 #[expect(clippy::print_stdout, reason = "the report of this tool is its output")]
 pub(crate) fn say(line: &str) {
     println!("{line}");
+}
+
+fn table_anew() -> Result<()> {
+    let bench = Path::new(env!("CARGO_MANIFEST_DIR"));
+    Report::read(bench)?.write(bench)
 }
 
 fn run(args: &RunArgs) -> Result<()> {
