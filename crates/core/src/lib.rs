@@ -16,5 +16,6 @@ pub mod log;
 pub mod meta;
 pub mod node;
 mod refused;
+pub mod slots;
 
 pub use refused::Refused;

@@ -2,7 +2,9 @@
 //!
 //! A record's slot is a hash of its key, so all records of one key lie in one slot. The hash is Kafka's own murmur2,
 //! the one with which the Java client picks a partition (`DefaultPartitioner`, `BuiltInPartitioner`): what our slots
-//! say about a key can be recomputed by any Kafka client.
+//! say about a key can be recomputed by any Kafka client. The client takes the hash modulo the number of partitions,
+//! which for a power of two are its lowest bits; a slot is its highest bits, so that the keys of one partition still
+//! fall into all slots (ADR 0006).
 
 /// How many slots a partition has. Fixed for all time: slots are stored in cursors.
 pub const SLOTS: usize = 4096;
@@ -28,11 +30,23 @@ impl Slot {
     }
 }
 
-/// The slot of a record key: murmur2, its sign bit dropped as Kafka's `toPositive` does, modulo [`SLOTS`].
+/// Bits of a hash below those that make the slot: 31 bits are left of it without its sign.
+const SHIFT: u32 = 31 - SLOTS.ilog2();
+
+/// The slot of a record key: murmur2, its sign bit dropped as Kafka's `toPositive` does, and of the rest the highest
+/// bits.
 #[inline]
 pub fn slot_of_key(key: &[u8]) -> Slot {
-    let positive = murmur2(key) & 0x7fff_ffff;
-    Slot((positive as usize % SLOTS) as u16)
+    let positive = murmur2(key).cast_unsigned() & 0x7fff_ffff;
+    Slot((positive >> SHIFT) as u16)
+}
+
+/// The slot of all records without a key of the batch that begins at `base_offset`.
+///
+/// Such records have no order to keep among batches; the hash spreads them, whatever the size of the batches.
+#[inline]
+pub fn slot_of_batch(base_offset: i64) -> Slot {
+    slot_of_key(&base_offset.to_be_bytes())
 }
 
 /// Kafka's murmur2: 32 bit, little-endian words, seed `0x9747b28c`.
@@ -86,9 +100,29 @@ mod tests {
         }
         assert!(seen.iter().all(|hit| *hit), "100,000 keys must reach all slots");
         assert_eq!(
-            slot_of_key(b"foobar").get(),
-            ((-790_332_482i32 & 0x7fff_ffff) % 4096) as u16
+            u32::from(slot_of_key(b"foobar").get()),
+            (-790_332_482i32).cast_unsigned() % (1 << 31) / (1 << 19)
         );
+    }
+
+    #[test]
+    fn the_keys_of_one_of_256_partitions_reach_all_slots() {
+        let mut seen = vec![false; SLOTS];
+        let keys = (0u32..10_000_000).map(u32::to_be_bytes);
+        for key in keys.filter(|key| murmur2(key) & 0xff == 7) {
+            seen[slot_of_key(&key).index()] = true;
+        }
+        let hit = seen.iter().filter(|hit| **hit).count();
+        assert!(hit > SLOTS * 99 / 100, "{hit} of {SLOTS}");
+    }
+
+    #[test]
+    fn batches_of_any_steady_size_spread() {
+        for size in [1, 100, 4096, 1 << 20] {
+            let slots: std::collections::BTreeSet<u16> =
+                (0..4096).map(|n| slot_of_batch(n * size).get()).collect();
+            assert!(slots.len() > 2_000, "batches of {size}: {} slots", slots.len());
+        }
     }
 
     #[test]
