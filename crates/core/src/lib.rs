@@ -16,6 +16,7 @@ pub mod log;
 pub mod meta;
 pub mod node;
 mod refused;
+pub mod sieve;
 pub mod slots;
 
 pub use refused::Refused;
