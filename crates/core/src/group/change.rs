@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::state::{ConsumerGroup, Current, Generation, Group, Held, Kind, Member, MemberState, Partitions};
+use super::state::{
+    ConsumerGroup, Current, Generation, Group, Held, Kind, Member, MemberState, Partitions, Sharers,
+};
 use crate::cursor::Cursor;
 use crate::ids::TopicId;
 
@@ -80,6 +82,17 @@ pub enum GroupChange {
         /// Whose cursors are gone.
         partitions: Vec<(TopicId, i32)>,
     },
+    /// Who shares a partition.
+    Shared {
+        /// Group id.
+        group: String,
+        /// The topic.
+        topic: TopicId,
+        /// The partition.
+        partition: i32,
+        /// All who share it; if nobody does it is the assignor's again.
+        sharers: Sharers,
+    },
     /// The group is gone with all it had.
     Gone {
         /// Group id.
@@ -124,20 +137,12 @@ pub(crate) fn apply(groups: &mut Groups, change: &GroupChange) {
             member_id,
             current,
         } => {
-            if let Some(Group {
-                kind: Kind::Consumer(consumer),
-                ..
-            }) = groups.get_mut(group)
-            {
+            if let Some(consumer) = consumer(groups, group) {
                 consumer.put_current(member_id, current.clone());
             }
         }
         GroupChange::MemberGone { group, member_id } => {
-            if let Some(Group {
-                kind: Kind::Consumer(consumer),
-                ..
-            }) = groups.get_mut(group)
-            {
+            if let Some(consumer) = consumer(groups, group) {
                 consumer.remove_member(member_id);
             }
         }
@@ -160,6 +165,20 @@ pub(crate) fn apply(groups: &mut Groups, change: &GroupChange) {
             if let Some(group) = groups.get_mut(group) {
                 for key in partitions {
                     group.cursors.remove(key);
+                }
+            }
+        }
+        GroupChange::Shared {
+            group,
+            topic,
+            partition,
+            sharers,
+        } => {
+            if let Some(consumer) = consumer(groups, group) {
+                if sharers.is_empty() {
+                    consumer.shared.remove(&(*topic, *partition));
+                } else {
+                    consumer.shared.insert((*topic, *partition), sharers.clone());
                 }
             }
         }
@@ -194,6 +213,14 @@ pub(crate) fn rebuild(groups: &Groups) -> Vec<GroupChange> {
                         current: state.current.clone(),
                     });
                 }
+                changes.extend(consumer.shared.iter().map(|((topic, partition), sharers)| {
+                    GroupChange::Shared {
+                        group: id.clone(),
+                        topic: *topic,
+                        partition: *partition,
+                        sharers: sharers.clone(),
+                    }
+                }));
             }
             Kind::Classic(generation) => changes.push(GroupChange::Generation {
                 group: id.clone(),
@@ -237,11 +264,15 @@ fn as_consumer(group: &mut Group) -> &mut ConsumerGroup {
     }
 }
 
-fn member<'a>(groups: &'a mut Groups, group: &str, member_id: &str) -> Option<&'a mut MemberState> {
+fn consumer<'a>(groups: &'a mut Groups, group: &str) -> Option<&'a mut ConsumerGroup> {
     match &mut groups.get_mut(group)?.kind {
-        Kind::Consumer(consumer) => consumer.members.get_mut(member_id),
+        Kind::Consumer(consumer) => Some(consumer),
         Kind::Simple | Kind::Classic(_) => None,
     }
+}
+
+fn member<'a>(groups: &'a mut Groups, group: &str, member_id: &str) -> Option<&'a mut MemberState> {
+    consumer(groups, group)?.members.get_mut(member_id)
 }
 
 impl ConsumerGroup {
@@ -261,7 +292,8 @@ impl ConsumerGroup {
         let new = state.current.clone();
         self.disown(member_id, &old);
         for (topic, partition) in each(&new.assigned).chain(each(&new.revoking)) {
-            self.owners.insert((topic, partition), member_id.to_owned());
+            let owners = self.owners.entry((topic, partition)).or_default();
+            owners.insert(member_id.to_owned());
         }
     }
 
@@ -281,8 +313,11 @@ impl ConsumerGroup {
     /// state the partition may belong to another member already.
     fn disown(&mut self, member_id: &str, current: &Current) {
         for key in each(&current.assigned).chain(each(&current.revoking)) {
-            if self.owners.get(&key).is_some_and(|owner| owner == member_id) {
-                self.owners.remove(&key);
+            if let Some(owners) = self.owners.get_mut(&key) {
+                owners.remove(member_id);
+                if owners.is_empty() {
+                    self.owners.remove(&key);
+                }
             }
         }
     }

@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 
 use super::change::{GroupChange, Groups, apply, rebuild};
-use super::state::{ClassicMember, Current, Generation, Held, Member, Partitions, Progress, Seat};
+use super::state::{
+    ClassicMember, Current, Generation, Held, Member, Partitions, Progress, Seat, Sharers, Sharing,
+};
 use crate::codec::{CodecError, Decoder, Encoder};
 use crate::cursor::{Cursor, Plain};
 use crate::ids::TopicId;
@@ -103,6 +105,17 @@ impl GroupChange {
                 });
             }
             Self::Gone { group } => start(e, 9, group),
+            Self::Shared {
+                group,
+                topic,
+                partition,
+                sharers,
+            } => {
+                start(e, 10, group);
+                e.id(&topic.0);
+                e.ivar(i64::from(*partition));
+                put_sharers(e, sharers);
+            }
         }
     }
 
@@ -152,6 +165,12 @@ impl GroupChange {
                 partitions: d.list(|d| Ok::<_, CodecError>((TopicId(d.id()?), d.ivar32()?)))?,
             },
             9 => Self::Gone { group },
+            10 => Self::Shared {
+                group,
+                topic: TopicId(d.id()?),
+                partition: d.ivar32()?,
+                sharers: get_sharers(d)?,
+            },
             tag => {
                 return Err(CodecError::UnknownTag {
                     at,
@@ -316,6 +335,21 @@ fn get_current(d: &mut Decoder<'_>) -> Read<Current> {
         },
         assigned: get_held(d)?,
         revoking: get_held(d)?,
+    })
+}
+
+fn put_sharers(e: &mut Encoder, sharers: &Sharers) {
+    e.list(sharers, |e, (member_id, sharing)| {
+        e.str(member_id);
+        e.bool(*sharing == Sharing::Yields);
+    });
+}
+
+fn get_sharers(d: &mut Decoder<'_>) -> Read<Sharers> {
+    get_map(d, |d| {
+        let member_id = d.string()?;
+        let yields = d.bool()?;
+        Ok((member_id, if yields { Sharing::Yields } else { Sharing::Holds }))
     })
 }
 

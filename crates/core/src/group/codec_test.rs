@@ -1,9 +1,13 @@
 //! Changes and snapshots as bytes: they come back whole, and damaged ones are errors.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::state::{ClassicMember, Current, Generation, Held, Member, Partitions, Progress, Seat};
+use super::state::{
+    ClassicMember, Current, Generation, Held, Member, Partitions, Progress, Seat, Sharers, Sharing,
+};
 use super::*;
 use crate::codec::CodecError;
 use crate::cursor::{Cursor, Plain};
@@ -126,6 +130,11 @@ fn cursor() -> impl Strategy<Value = Cursor> {
         })
 }
 
+fn sharers() -> impl Strategy<Value = Sharers> {
+    let sharing = prop_oneof![Just(Sharing::Holds), Just(Sharing::Yields)];
+    prop::collection::btree_map(name(), sharing, 0..3)
+}
+
 fn change() -> impl Strategy<Value = GroupChange> {
     let group = || "[gh]";
     let since = || prop::option::of(any::<i64>());
@@ -162,6 +171,14 @@ fn change() -> impl Strategy<Value = GroupChange> {
             .prop_map(|(group, cursors)| GroupChange::Cursors { group, cursors }),
         (group(), prop::collection::vec((id(), 0..9i32), 0..4))
             .prop_map(|(group, partitions)| GroupChange::CursorsGone { group, partitions }),
+        (group(), id(), 0..9i32, sharers()).prop_map(|(group, topic, partition, sharers)| {
+            GroupChange::Shared {
+                group,
+                topic,
+                partition,
+                sharers,
+            }
+        }),
         group().prop_map(|group| GroupChange::Gone { group }),
     ]
 }
@@ -253,5 +270,5 @@ fn the_index_of_owners_never_loses_somebody_elses_entry() {
         member_id: "a".into(),
     });
     let owners = &coordinator.groups()["g"].consumer().unwrap().owners;
-    assert_eq!(owners.get(&(TopicId([1; 16]), 0)).map(String::as_str), Some("b"));
+    assert_eq!(owners[&(TopicId([1; 16]), 0)], BTreeSet::from(["b".to_owned()]));
 }

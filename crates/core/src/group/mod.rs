@@ -16,7 +16,8 @@
 //! - **A client leads** (`classic`): Connect, Streams, schema registries, assignors that only the clients know. The
 //!   classic barrier, plan opaque to the broker.
 //!
-//! Cursors (`commit`, `offsets`) belong to the group whatever its kind.
+//! Cursors (`commit`, `offsets`) belong to the group whatever its kind. Where the broker assigns, several members may share a
+//! partition (`elastic`).
 //!
 //! # Durability
 //!
@@ -40,6 +41,7 @@ mod consumer;
 mod coordinator;
 mod describe;
 mod doors;
+mod elastic;
 mod ids;
 mod offsets;
 pub mod protocol;

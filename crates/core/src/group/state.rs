@@ -53,10 +53,25 @@ pub struct ConsumerGroup {
     pub topics_hash: u64,
     /// Members by id.
     pub members: BTreeMap<String, MemberState>,
-    /// Derived: which member holds a partition, whether it may keep it or has still to release it.
-    pub owners: BTreeMap<(TopicId, i32), String>,
+    /// Partitions that are not the assignor's to give: whoever shares one is named here.
+    pub shared: BTreeMap<(TopicId, i32), Sharers>,
+    /// Derived: which members hold a partition, whether they may keep it or have still to release it. More than one
+    /// only if it is shared.
+    pub owners: BTreeMap<(TopicId, i32), BTreeSet<String>>,
     /// Derived: member id by instance id.
     pub instances: BTreeMap<String, String>,
+}
+
+/// The members that share a partition, and how each stands to it. Never empty.
+pub type Sharers = BTreeMap<String, Sharing>;
+
+/// How a member stands to a partition that is shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// It is to hold the partition.
+    Holds,
+    /// It is to give the partition up once, and gets it back with another share; then it holds.
+    Yields,
 }
 
 /// A member with its assignments.
@@ -219,6 +234,19 @@ impl ConsumerGroup {
         let current = &self.members.get(member_id)?.current;
         let find = |held: &Held| held.get(&topic)?.get(&partition).copied();
         find(&current.assigned).or_else(|| find(&current.revoking))
+    }
+
+    /// Whether nobody stands in the way of this member's getting the partition. One that is shared may be held by
+    /// others at the same time, but not by somebody who still has all of it.
+    pub fn is_free_for(&self, key: (TopicId, i32), member_id: &str) -> bool {
+        let mut owners = self.owners.get(&key).into_iter().flatten();
+        match self.shared.get(&key) {
+            None => owners.all(|owner| owner == member_id),
+            Some(sharers) => {
+                let holds = |id: &str| sharers.get(id) == Some(&Sharing::Holds);
+                holds(member_id) && owners.all(|owner| holds(owner))
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! Looked at from both sides: what members believe (a member owns a partition from the answer that assigns it until it
 //! has given it up), and what the broker has in its durable state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anabranch_core::group::state::ConsumerGroup;
 
@@ -70,20 +70,23 @@ impl Ownership {
 
     /// The broker's own view of a group.
     pub fn durable(id: &str, group: &ConsumerGroup) -> Verdict {
-        let mut owners: BTreeMap<Tp, &str> = BTreeMap::new();
+        let mut owners: BTreeMap<Tp, BTreeSet<&str>> = BTreeMap::new();
         for (member, state) in &group.members {
             let held = state.current.assigned.iter().chain(&state.current.revoking);
             for tp in held.flat_map(|(topic, held)| held.keys().map(|partition| (*topic, *partition))) {
-                if let Some(other) = owners.insert(tp, member) {
-                    let detail = format!("group {id}: {tp:?} belongs to {other} and to {member}");
-                    return Err(Violation::new(SENTENCE, detail));
-                }
+                owners.entry(tp).or_default().insert(member);
             }
         }
-        let indexed: BTreeMap<Tp, &str> = group
+        for (tp, owners) in &owners {
+            if owners.len() > 1 && !group.shared.contains_key(tp) {
+                let detail = format!("group {id}: {tp:?} belongs to {owners:?} and is not shared");
+                return Err(Violation::new(SENTENCE, detail));
+            }
+        }
+        let indexed: BTreeMap<Tp, BTreeSet<&str>> = group
             .owners
             .iter()
-            .map(|(tp, member)| (*tp, member.as_str()))
+            .map(|(tp, members)| (*tp, members.iter().map(String::as_str).collect()))
             .collect();
         if indexed != owners {
             let detail = format!("group {id}: the index of owners says {indexed:?}, members hold {owners:?}");

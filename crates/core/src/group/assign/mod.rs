@@ -135,12 +135,15 @@ pub(crate) struct Seeker {
 pub(crate) struct Problem {
     pub(crate) topics: Vec<Topic>,
     pub(crate) members: BTreeMap<String, Seeker>,
+    /// Partitions that are not for the plan: several members share each, and who does is decided elsewhere.
+    pub(crate) shared: BTreeSet<(TopicId, i32)>,
 }
 
 /// A partition set for each member of the problem.
 pub(crate) type Plan = BTreeMap<String, Partitions>;
 
-/// Makes the plan. Every partition of a topic with at least one subscriber goes to exactly one subscriber.
+/// Makes the plan. Every partition of a topic with at least one subscriber goes to exactly one subscriber, but for
+/// those that are shared.
 pub(crate) fn assign(assignor: Assignor, problem: &Problem) -> Plan {
     match assignor {
         Assignor::Sticky => sticky::assign(problem),
@@ -150,6 +153,13 @@ pub(crate) fn assign(assignor: Assignor, problem: &Problem) -> Plan {
 }
 
 impl Problem {
+    /// The partitions of a topic that are to be given to somebody, in rising order.
+    fn open(&self, topic: &Topic) -> Vec<i32> {
+        (0..topic.partitions)
+            .filter(|partition| !self.shared.contains(&(topic.id, *partition)))
+            .collect()
+    }
+
     /// Members in the order that range and round robin count in: by instance id, else by member id.
     fn in_order(&self) -> Vec<(&String, &Seeker)> {
         let mut members: Vec<_> = self.members.iter().collect();

@@ -10,20 +10,18 @@ pub(super) fn assign(problem: &Problem) -> Plan {
             .iter()
             .filter(|(_, seeker)| seeker.topics.contains(&topic.id))
             .collect();
-        let Ok(count) = i32::try_from(takers.len()) else {
-            continue;
-        };
-        if count == 0 {
+        if takers.is_empty() {
             continue;
         }
-        let (each, more) = (topic.partitions / count, topic.partitions % count);
-        let mut next = 0;
-        for (rank, (id, _)) in (0..count).zip(takers) {
-            let share = each + i32::from(rank < more);
-            for partition in next..next + share {
-                give(&mut plan, id, topic.id, partition);
+        let open = problem.open(topic);
+        let (each, more) = (open.len() / takers.len(), open.len() % takers.len());
+        let mut rest = open.as_slice();
+        for (rank, (id, _)) in takers.into_iter().enumerate() {
+            let (share, behind) = rest.split_at(each + usize::from(rank < more));
+            for partition in share {
+                give(&mut plan, id, topic.id, *partition);
             }
-            next += share;
+            rest = behind;
         }
     }
     plan

@@ -14,7 +14,7 @@ pub(super) fn assign(problem: &Problem) -> Plan {
         {
             continue;
         }
-        for partition in 0..topic.partitions {
+        for partition in problem.open(topic) {
             let next = (0..members.len())
                 .map(|step| (turn + step) % members.len())
                 .find(|&at| {

@@ -33,7 +33,12 @@ fn keep(problem: &Problem, plan: &mut Plan) -> BTreeSet<(TopicId, i32)> {
         .flat_map(|seeker| seeker.topics.iter().copied())
         .collect();
     for topic in problem.topics.iter().filter(|topic| wanted.contains(&topic.id)) {
-        open.extend((0..topic.partitions).map(|partition| (topic.id, partition)));
+        open.extend(
+            problem
+                .open(topic)
+                .into_iter()
+                .map(|partition| (topic.id, partition)),
+        );
     }
     for (id, seeker) in &problem.members {
         for (&topic, partitions) in &seeker.previous {
@@ -61,7 +66,7 @@ fn equal_shares(problem: &Problem, plan: &Plan) -> Option<BTreeMap<String, usize
         .topics
         .iter()
         .filter(|topic| first.contains(&topic.id))
-        .map(|topic| usize::try_from(topic.partitions).unwrap_or(0))
+        .map(|topic| problem.open(topic).len())
         .sum();
     let (each, more) = (total / problem.members.len(), total % problem.members.len());
     let mut by_load: Vec<_> = plan.iter().map(|(id, has)| (load(has), id)).collect();

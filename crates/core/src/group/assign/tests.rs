@@ -30,6 +30,7 @@ fn problem(topics: &[i32], members: &[(&str, &[u8])]) -> Problem {
             .iter()
             .map(|(name, wants)| ((*name).to_owned(), seeker(wants)))
             .collect(),
+        shared: BTreeSet::new(),
     }
 }
 
@@ -57,8 +58,8 @@ fn check_plan(problem: &Problem, plan: &Plan) {
             .flat_map(|has| has.get(&topic.id).into_iter().flatten().copied())
             .collect();
         given.sort_unstable();
-        let expected = if wanted { topic.partitions } else { 0 };
-        assert_eq!(given, (0..expected).collect::<Vec<_>>());
+        let expected = if wanted { problem.open(topic) } else { Vec::new() };
+        assert_eq!(given, expected);
     }
     for (member, has) in plan {
         assert!(
@@ -180,7 +181,8 @@ fn spread(plan: &Plan) -> usize {
 fn any_problem() -> impl Strategy<Value = Problem> {
     let topics = prop::collection::vec(1..9i32, 1..5);
     let members = prop::collection::btree_map("[a-e][a-e]", prop::collection::btree_set(0..4u8, 0..4), 1..7);
-    (topics, members).prop_map(|(topics, members)| {
+    let shared = prop::collection::btree_set((0..4u8, 0..9i32), 0..4);
+    (topics, members, shared).prop_map(|(topics, members, shared)| {
         let count = topics.len();
         let topics: Vec<Topic> = (0u8..)
             .zip(topics)
@@ -203,7 +205,14 @@ fn any_problem() -> impl Strategy<Value = Problem> {
                 )
             })
             .collect();
-        Problem { topics, members }
+        let shared = shared
+            .into_iter()
+            .map(|(topic, partition)| (id(topic), partition));
+        Problem {
+            topics,
+            members,
+            shared: shared.collect(),
+        }
     })
 }
 

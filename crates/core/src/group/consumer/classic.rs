@@ -76,6 +76,9 @@ impl Coordinator {
             self.next_epoch(step, group, modern);
         }
         self.reconcile(step, group, &id, Some(&owned), subscription_changed);
+        if self.finish_yields(step, group, &id) {
+            self.reconcile(step, group, &id, Some(&owned), false);
+        }
         self.joined(step.now.mono_ms, group, &id);
         let generation_id = self.member(group, &id).map_or(-1, |state| state.current.epoch);
         Ok(JoinAnswer {

@@ -9,7 +9,7 @@ use crate::group::assign::{self, Assignor, Problem, Seeker, Topic};
 use crate::group::change::{GroupChange, header};
 use crate::group::coordinator::{Coordinator, Step};
 use crate::group::state::{
-    ConsumerGroup, Current, Kind, Member, MemberState, Partitions, Progress, same_partitions,
+    ConsumerGroup, Current, Kind, Member, MemberState, Partitions, Progress, Sharing, same_partitions,
 };
 use crate::group::timers::{TimerKey, TimerKind};
 use crate::ids::TopicId;
@@ -69,11 +69,13 @@ impl Coordinator {
 
     /// The next epoch: a new target for everybody.
     pub(in crate::group) fn next_epoch(&mut self, step: &mut Step<'_>, group: &str, modern: bool) {
+        self.prune_sharers(step, group);
         let (problem, topics_hash) = self.problem(step, group);
-        let plan = assign::assign(self.assignor(group), &problem);
+        let mut plan = assign::assign(self.assignor(group), &problem);
         let Some(consumer) = self.consumer(group) else {
             return;
         };
+        add_shared(&mut plan, consumer);
         let epoch = consumer.epoch.saturating_add(1);
         let is_empty = consumer.members.is_empty();
         let targets: Vec<GroupChange> = plan
@@ -105,8 +107,11 @@ impl Coordinator {
 
     /// What there is to assign, and a hash of the topics it was made from.
     fn problem(&mut self, step: &Step<'_>, group: &str) -> (Problem, u64) {
+        let consumer = self.consumer(group);
+        let shared = consumer.map(|consumer| consumer.shared.keys().copied().collect());
         let mut problem = Problem {
             topics: self.subscribed(step, group),
+            shared: shared.unwrap_or_default(),
             ..Problem::default()
         };
         let hash = hash_topics(&problem.topics);
@@ -227,6 +232,7 @@ impl Coordinator {
             previous_epoch: 0,
             ..state.current
         };
+        self.rename_sharer(step, group, old, new);
         let (group, member_id) = (group.to_owned(), new.to_owned());
         self.record(
             step,
@@ -278,12 +284,7 @@ impl Coordinator {
             target: &state.target,
             subscribed: &subscribed,
             owned,
-            taken: &|topic, partition| {
-                consumer
-                    .owners
-                    .get(&(topic, partition))
-                    .is_some_and(|owner| owner != member_id)
-            },
+            taken: &|topic, partition| !consumer.is_free_for((topic, partition), member_id),
             subscription_changed,
         };
         let current = super::reconcile::step(&state.current, &around);
@@ -362,6 +363,17 @@ impl Coordinator {
     }
 }
 
+/// Adds to the plan who is to hold what is shared.
+fn add_shared(plan: &mut assign::Plan, consumer: &ConsumerGroup) {
+    for ((topic, partition), sharers) in &consumer.shared {
+        for (member_id, sharing) in sharers {
+            if let (Sharing::Holds, Some(has)) = (sharing, plan.get_mut(member_id)) {
+                has.entry(*topic).or_default().insert(*partition);
+            }
+        }
+    }
+}
+
 /// What a member asks for: a server assignor by name, else the first of its classic protocols that is known here.
 fn wish(member: &Member) -> Option<Assignor> {
     if let Some(name) = &member.assignor {
@@ -424,7 +436,7 @@ impl ConsumerGroup {
                     .map(move |partition| (*topic, *partition))
             })
         };
-        let is_free = |key: (TopicId, i32)| !self.owners.contains_key(&key);
+        let is_free = |key| self.is_free_for(key, member_id);
         let gains = if takes_part {
             lacking().any(is_free)
         } else {

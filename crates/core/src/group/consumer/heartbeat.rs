@@ -126,6 +126,9 @@ impl Coordinator {
         }
         let owned = request.owned.as_ref().map(|owned| to_partitions(owned));
         self.reconcile(step, group, &id, owned.as_ref(), subscription_changed);
+        if self.finish_yields(step, group, &id) {
+            self.reconcile(step, group, &id, owned.as_ref(), false);
+        }
         self.restart_session(step.now.mono_ms, group, &id);
         for kind in [TimerKind::Rejoin, TimerKind::Sync] {
             self.timers.cancel(&TimerKey::new(group, &id, kind));

@@ -14,7 +14,7 @@ impl Walk {
         let Some(group) = self.group() else { return };
         assert!(group.epoch >= self.epoch, "the group epoch went back");
         let epoch = group.epoch;
-        let mut held: BTreeMap<(TopicId, i32), &str> = BTreeMap::new();
+        let mut held: BTreeMap<(TopicId, i32), BTreeSet<&str>> = BTreeMap::new();
         for (id, state) in &group.members {
             assert!(
                 state.current.epoch <= group.epoch,
@@ -22,18 +22,25 @@ impl Walk {
             );
             let both = state.current.assigned.iter().chain(&state.current.revoking);
             for key in both.flat_map(|(topic, held)| held.keys().map(|partition| (*topic, *partition))) {
-                let other = held.insert(key, id);
-                assert_eq!(other, None, "{key:?} is held by two members");
+                held.entry(key).or_default().insert(id);
             }
         }
-        let owners: BTreeMap<_, _> = group.owners.iter().map(|(key, id)| (*key, id.as_str())).collect();
+        for (key, holders) in &held {
+            let shared = group.shared.contains_key(key);
+            assert!(holders.len() == 1 || shared, "{key:?} is held by {holders:?}");
+        }
+        let owners: BTreeMap<_, BTreeSet<&str>> = group
+            .owners
+            .iter()
+            .map(|(key, ids)| (*key, ids.iter().map(String::as_str).collect()))
+            .collect();
         assert_eq!(owners, held, "the index of owners");
         let mut working: BTreeMap<(TopicId, i32), &Client> = BTreeMap::new();
         for client in self.clients.iter().filter(|client| self.is_member(client)) {
             for key in &client.owned {
-                assert_eq!(
-                    held.get(key),
-                    Some(&client.id.as_str()),
+                assert!(
+                    held.get(key)
+                        .is_some_and(|holders| holders.contains(client.id.as_str())),
                     "{client:?} works on what it has not"
                 );
                 let other = working.insert(*key, client);
