@@ -100,6 +100,24 @@ pub enum GroupChange {
     },
 }
 
+impl GroupChange {
+    /// Id of the group that it changes.
+    pub fn group(&self) -> &str {
+        match self {
+            Self::Consumer { group, .. }
+            | Self::Member { group, .. }
+            | Self::Target { group, .. }
+            | Self::Current { group, .. }
+            | Self::MemberGone { group, .. }
+            | Self::Generation { group, .. }
+            | Self::Cursors { group, .. }
+            | Self::CursorsGone { group, .. }
+            | Self::Shared { group, .. }
+            | Self::Gone { group } => group,
+        }
+    }
+}
+
 /// All groups by id.
 pub(crate) type Groups = BTreeMap<String, Group>;
 

@@ -160,15 +160,7 @@ impl Replay {
 
     /// Checks after each single change, since a crash may come after any.
     fn check_group(&self, change: &GroupChange, epochs: &mut Epochs) -> Verdict {
-        let (GroupChange::Consumer { group, .. }
-        | GroupChange::Member { group, .. }
-        | GroupChange::Target { group, .. }
-        | GroupChange::Current { group, .. }
-        | GroupChange::MemberGone { group, .. }
-        | GroupChange::Generation { group, .. }
-        | GroupChange::Cursors { group, .. }
-        | GroupChange::CursorsGone { group, .. }
-        | GroupChange::Gone { group }) = change;
+        let group = change.group();
         let Some(found) = self.groups().groups().get(group) else {
             epochs.group_gone(group);
             return Ok(());
