@@ -15,11 +15,12 @@
 //! | `durable`, `fetch_wait`, `group_replies` | who waits for what: the disk, records, other members |
 //! | `fetching` | the work of a fetch: look, read, wait |
 //! | `background`, `recovery` | what happens by itself, and how the state comes back |
-//! | `metrics`, `timed_disk`, `http`, `log_limit` | what is told to operators |
+//! | `metrics`, `timed_disk`, `http`, `admin`, `log_limit` | what is told to operators |
 //! | `shutdown`, `clock` | the phases of the end; the only reader of clocks |
 //!
 //! Memory is bounded by what [`Limits`] says, whatever clients send; time under the lock by what a request may name.
 
+pub mod admin;
 #[expect(
     clippy::needless_pass_by_value,
     reason = "all handlers have one signature, and most consume their request"

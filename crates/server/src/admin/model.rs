@@ -1,0 +1,255 @@
+//! The documents of the administration API: what the server writes is what its clients read, by construction.
+//!
+//! A group is shown as [`Group`] `->` [`Partition`] `->` [`Share`], one share for each slice that a member holds.
+//! Slots on their way from one member to another are a [`Transit`]; slots that wait for somebody to hold them are
+//! [`Loose`]. Every change of that picture has a [`Decision`], and so has every change that was considered and refused.
+//!
+//! Fields that are unknown to a reader are ignored, so that a newer server can say more.
+
+use serde::{Deserialize, Serialize};
+
+/// A group, from one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// Id of the group.
+    pub group: String,
+    /// State under Kafka's names: `Stable`, `Empty`, ...
+    pub state: String,
+    /// `classic` or `consumer`.
+    pub protocol: String,
+    /// Whether partitions of this group may be divided.
+    pub elastic: Elastic,
+    /// All members, those without a share included.
+    pub members: Vec<Member>,
+    /// All partitions that the group has a position in or has assigned.
+    pub partitions: Vec<Partition>,
+}
+
+/// Whether partitions of a group may be divided, and if not, why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Elastic {
+    /// The value of `elastic.mode` that holds for the group.
+    pub mode: String,
+    /// Whether the group may be divided.
+    pub eligible: bool,
+    /// Why it stays plain, as a sentence; `None` if it may be divided.
+    pub reason: Option<String>,
+    /// An operator has told the planner to leave the group alone.
+    pub paused: bool,
+}
+
+/// A member of a group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Member {
+    /// Id of the member, as in Kafka's tools.
+    pub member: String,
+    /// What the client calls itself.
+    pub client_id: String,
+    /// Address of the client.
+    pub host: String,
+    /// Client library and version, as it told the broker; empty if it did not.
+    pub software: String,
+    /// What it is doing.
+    pub state: MemberState,
+    /// For how long it has been in this state, milliseconds.
+    pub since_ms: u64,
+    /// Records per second that it works off, by its commits; `None` before that can be told.
+    pub rate: Option<f64>,
+    /// Why this member is given no slice, as a sentence; `None` if it may be.
+    pub ineligible: Option<String>,
+}
+
+/// What a member is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MemberState {
+    /// It holds nothing.
+    Idle,
+    /// It holds something and has nothing left to do in it.
+    Drained,
+    /// It has unread records.
+    Busy,
+    /// It is there and does not read.
+    Paused,
+    /// It is giving up what it holds.
+    Leaving,
+    /// It has not been heard of for a while and is not given up yet.
+    Away,
+    /// Something that a newer server says.
+    #[serde(other)]
+    Other,
+}
+
+/// A group's position in a partition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Partition {
+    /// Name of the topic.
+    pub topic: String,
+    /// Number of the partition.
+    pub partition: i32,
+    /// One offset or several slices.
+    pub form: Form,
+    /// First offset that is still there.
+    pub log_start: i64,
+    /// Offset that the next record gets.
+    pub log_end: i64,
+    /// The committed offset that others see: the lowest resume point; -1 if there is none.
+    pub committed: i64,
+    /// Records that are not yet done; never negative.
+    pub lag: u64,
+    /// What members hold, in the order of their slices.
+    pub shares: Vec<Share>,
+    /// Slots on their way.
+    pub transits: Vec<Transit>,
+    /// Slots that nobody holds.
+    pub loose: Vec<Loose>,
+}
+
+/// The form of a cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// One offset, as in Kafka.
+    Plain,
+    /// Slices that partition the slots.
+    Divided,
+}
+
+/// What a member holds of a partition. A plain partition has one, of all slots.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// Id of the member.
+    pub member: String,
+    /// Id of the slice; 0 for a plain partition.
+    pub slice: u32,
+    /// Offset below which all records of the slice are done.
+    pub position: i64,
+    /// Where the slice ends; `None` for the last of a member, which is open.
+    pub end: Option<i64>,
+    /// How many slots it has.
+    pub slots: u32,
+    /// The slots, as runs from the first to the last of each, both included.
+    pub slot_runs: Vec<[u16; 2]>,
+    /// Records that are not yet done.
+    pub remaining: u64,
+    /// Whether `remaining` was counted; else it is an estimate.
+    pub remaining_exact: bool,
+    /// Of the remaining records, those that the member has been sent already.
+    pub handed_out: u64,
+}
+
+/// Slots on their way from one member to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transit {
+    /// Who works off what it was sent of these slots.
+    pub from: String,
+    /// Who gets them; `None` if that is not decided.
+    pub to: Option<String>,
+    /// How many slots.
+    pub slots: u32,
+    /// Records of these slots that are not yet done.
+    pub remaining: u64,
+    /// For how long, milliseconds.
+    pub since_ms: u64,
+}
+
+/// Slots that nobody holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loose {
+    /// How many slots.
+    pub slots: u32,
+    /// Records of these slots that are not yet done.
+    pub remaining: u64,
+    /// Who will get them; `None` if that is not decided.
+    pub to: Option<String>,
+}
+
+/// Decisions in the order in which they were taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decisions {
+    /// The decisions.
+    pub decisions: Vec<Decision>,
+    /// The `after` that continues behind these; absent where there is no continuation, as in a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}
+
+/// What the planner decided, or decided not to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Number in the log of decisions; rises by each.
+    pub seq: u64,
+    /// When, milliseconds since 1970.
+    pub time_ms: i64,
+    /// Id of the group.
+    pub group: String,
+    /// Name of the topic; empty for a decision about the whole group.
+    pub topic: String,
+    /// Number of the partition; -1 for a decision about the whole group.
+    pub partition: i32,
+    /// `split`, `merge`, `steal`, ...
+    pub kind: String,
+    /// Whether something was done.
+    pub outcome: Verdict,
+    /// Name of the reason, for programs.
+    pub reason: String,
+    /// The decision as a sentence, for people.
+    pub text: String,
+    /// The member that gives.
+    pub from: Option<String>,
+    /// The members that get.
+    pub to: Vec<String>,
+    /// How many slots move.
+    pub slots: u32,
+    /// Members with their remaining records before the decision.
+    pub before: Vec<(String, u64)>,
+    /// The same behind it, as planned.
+    pub after: Vec<(String, u64)>,
+    /// What became of it; `None` while it is on its way, and for refusals.
+    pub result: Option<String>,
+    /// How long the hand-over took, milliseconds; `None` until it has ended.
+    pub handover_ms: Option<u64>,
+    /// How often in a row this was decided; the log keeps one entry for equal refusals.
+    pub count: u64,
+}
+
+/// Whether a decision was to do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Something was done.
+    Decided,
+    /// Nothing was done, for the reason given.
+    Refused,
+}
+
+/// An operator's order to split or merge.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// Name of the topic.
+    pub topic: String,
+    /// Number of the partition.
+    pub partition: i32,
+    /// Who is to get slots (split) or give up its own (merge); `None` leaves that to the planner.
+    #[serde(default)]
+    pub member: Option<String>,
+    /// Only answer what would be decided.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// Why a request did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The error.
+    pub error: RefusalDetail,
+}
+
+/// Code and message of an error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusalDetail {
+    /// Name of the error, for programs.
+    pub code: String,
+    /// What is wrong, for people: in lower case and without a full stop.
+    pub message: String,
+}
