@@ -9,6 +9,7 @@ pub mod frame;
 pub mod recovery;
 pub mod request;
 pub mod seeds;
+pub mod sift;
 
 #[cfg(test)]
 mod tests {

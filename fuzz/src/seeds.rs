@@ -45,6 +45,11 @@ pub const TARGETS: &[Target] = &[
         seeds: batches,
     },
     Target {
+        name: "sift",
+        run: crate::sift::run,
+        seeds: divided,
+    },
+    Target {
         name: "recovery",
         run: crate::recovery::run,
         seeds: damages,
@@ -347,6 +352,38 @@ fn batches() -> Vec<Seed> {
     let member =
         batch::compress::compress(Compression::Gzip, None, &[14, 0, 0, 0, 2, b'k', 1, 0]).expect("tiny");
     add("gzip-members", around(Compression::Gzip, &member.repeat(3)));
+    seeds
+}
+
+/// The same batches for several readers, and one with many keys in each compression.
+fn divided() -> Vec<Seed> {
+    let with = |name: String, readers: u8, records_max: u8, batch: &[u8]| {
+        (name, [&[readers, records_max], batch].concat())
+    };
+    let mut seeds: Vec<Seed> = batches()
+        .into_iter()
+        .map(|(name, bytes)| with(name, 1, 255, &bytes))
+        .collect();
+    for (readers, codec) in (0..).zip(Compression::ALL) {
+        let mut builder = BatchBuilder::new();
+        builder.base_offset(70_000).compression(codec, None);
+        for i in 0..40i64 {
+            let key = (i % 7).to_be_bytes();
+            builder.append_at(
+                i as i32 * 3,
+                900 - i,
+                (i % 7 > 0).then_some(&key),
+                Some(b"some value"),
+                &[],
+            );
+        }
+        seeds.push(with(
+            format!("seed-keys-{codec}"),
+            readers,
+            readers,
+            &built(builder),
+        ));
+    }
     seeds
 }
 

@@ -209,7 +209,7 @@ fn fuzz() -> Result<()> {
         )?;
     }
     let folder = root().join("fuzz");
-    for target in ["frame", "request", "batch", "recovery"] {
+    for target in ["frame", "request", "batch", "sift", "recovery"] {
         // The toolchain is stable: no sanitizer; Rust's own checks find what the contract forbids.
         run_in(
             &folder,

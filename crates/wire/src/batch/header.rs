@@ -7,7 +7,7 @@ use super::error::BatchError;
 pub const HEADER_LEN: usize = 61;
 
 /// Bytes in front of what the batch length counts: base offset and the length itself.
-const LENGTH_END: usize = 12;
+pub(super) const LENGTH_END: usize = 12;
 /// Where the CRC lies; it covers everything from [`ATTRIBUTES_AT`] on.
 const CRC_AT: usize = 17;
 const ATTRIBUTES_AT: usize = 21;
@@ -181,6 +181,11 @@ impl BatchHeader {
     /// Sequence number of the last record: Kafka's numbers wrap from `i32::MAX` to 0.
     pub fn last_sequence(&self) -> i32 {
         self.base_sequence.wrapping_add(self.last_offset_delta) & i32::MAX
+    }
+
+    /// The attributes of the same batch without compression.
+    pub(super) fn uncompressed_attributes(&self) -> i16 {
+        self.attributes & !COMPRESSION_MASK
     }
 
     /// The attribute bits for these properties.

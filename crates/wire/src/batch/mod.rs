@@ -27,6 +27,8 @@
 //! - [`records()`] opens a batch where its keys are needed: decompressed through [`compress`], always bounded by
 //!   [`DecompressLimits`], and walked by [`RecordIter`] without an allocation per record. [`check_records`] adds the
 //!   rules that only the records show.
+//! - [`index_records`] opens a batch for many readers of a divided partition; each gets the records of its slice by
+//!   [`IndexedBatch::select`] and [`IndexedBatch::write`].
 //! - [`BatchBuilder`] makes batches, [`commit_marker`] the filler that moves a client over a hole.
 //!
 //! Everything that fails is a [`BatchError`], and each of these knows the Kafka code that a client gets.
@@ -36,7 +38,9 @@ pub mod check;
 pub mod compress;
 pub mod error;
 pub mod header;
+pub mod index;
 pub mod records;
+pub mod sift;
 
 mod snappy;
 mod varint;
@@ -49,4 +53,6 @@ pub use check::{ProduceLimits, check_produced, check_records};
 pub use compress::{Compression, DecompressLimits};
 pub use error::BatchError;
 pub use header::{BatchHeader, BatchIter, HEADER_LEN, patch, set_log_append_time};
+pub use index::{IndexedBatch, index_records};
 pub use records::{Record, RecordHeader, RecordHeaders, RecordIter, RecordSet, records};
+pub use sift::{Gather, Room, Selection, share_batch, sift};

@@ -51,7 +51,7 @@ pub struct RecordSet<'a> {
     body: Cow<'a, [u8]>,
 }
 
-impl RecordSet<'_> {
+impl<'a> RecordSet<'a> {
     /// The header of the batch.
     pub fn header(&self) -> &BatchHeader {
         &self.header
@@ -60,6 +60,11 @@ impl RecordSet<'_> {
     /// The records as bytes, decompressed.
     pub fn body(&self) -> &[u8] {
         &self.body
+    }
+
+    /// The records as bytes, borrowed from the batch unless they were compressed.
+    pub(super) fn into_body(self) -> Cow<'a, [u8]> {
+        self.body
     }
 
     /// Walks the records.
