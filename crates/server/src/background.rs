@@ -13,7 +13,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anabranch_core::ids::{LogId, Lsn};
+use anabranch_core::ids::LogId;
 use anabranch_core::log::{LogStats, Run};
 use anabranch_core::node::LogEffect;
 use tokio::sync::{Notify, mpsc};
@@ -35,8 +35,8 @@ const LONG: Duration = Duration::from_secs(3_600);
 /// Rounds of maintenance in a row; more wait for the next occasion.
 const ROUNDS_MAX: usize = 64;
 
-/// What the store has to do about logs, each once its entry is durable.
-pub(crate) type LogEffects = mpsc::UnboundedReceiver<(Lsn, Vec<LogEffect>)>;
+/// What the store has to do about logs.
+pub(crate) type LogEffects = mpsc::UnboundedReceiver<Vec<LogEffect>>;
 
 /// Starts all tasks. `upkeep` is notified when there may be something to free.
 pub(crate) fn spawn(broker: &Arc<Broker>, effects: LogEffects, upkeep: Arc<Notify>) -> Vec<JoinHandle<()>> {
@@ -71,10 +71,7 @@ async fn deadlines(broker: Arc<Broker>) {
 }
 
 async fn logs(broker: Arc<Broker>, mut effects: LogEffects, upkeep: Arc<Notify>) {
-    while let Some((after, effects)) = effects.recv().await {
-        if broker.shared.durable.wait(after).await.is_err() {
-            return;
-        }
+    while let Some(effects) = effects.recv().await {
         let store = Arc::clone(&broker);
         on_thread(move || apply(&store, &effects)).await;
         upkeep.notify_one();

@@ -10,8 +10,8 @@
 //!      connections <-- Durable::advance <-- high watermarks, parked fetches <-- committed()
 //! ```
 //!
-//! Nothing blocks under the lock; what the store does about deleted records waits in `log_effects` until the
-//! deletion itself is durable.
+//! Nothing blocks under the lock; what the store does about deleted records, once the deletion itself is durable, is
+//! left to a task by `log_effects`.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,8 +49,8 @@ pub(crate) struct Broker {
     pub(crate) data_dir: PathBuf,
     /// A deadline of the coordinator has moved nearer.
     pub(crate) deadline_moved: Notify,
-    /// What the store is to do about logs, once the entry is durable.
-    pub(crate) log_effects: mpsc::UnboundedSender<(Lsn, Vec<LogEffect>)>,
+    /// What the store is to do about logs now.
+    pub(crate) log_effects: mpsc::UnboundedSender<Vec<LogEffect>>,
     short_of_space: AtomicBool,
     /// Why the broker must end, once it must.
     fatal: watch::Sender<Option<String>>,
@@ -73,7 +73,7 @@ pub(crate) struct Parts {
     pub(crate) clock: Clock,
     pub(crate) cluster_id: String,
     pub(crate) data_dir: PathBuf,
-    pub(crate) log_effects: mpsc::UnboundedSender<(Lsn, Vec<LogEffect>)>,
+    pub(crate) log_effects: mpsc::UnboundedSender<Vec<LogEffect>>,
 }
 
 impl Broker {
@@ -141,7 +141,6 @@ impl Broker {
             core: &mut core,
             broker: self,
             now,
-            effects: Vec::new(),
             topics: false,
         };
         let result = work(&mut update);
@@ -202,7 +201,7 @@ impl Broker {
         } = effects;
         for change in changes {
             let lsn = self.store.append_state(Command::Group(change).encode());
-            core.node.set_state_lsn(lsn);
+            core.node.journaled(lsn, Vec::new());
         }
         let after = core.node.state_lsn();
         core.replies.deliver(replies, after);
@@ -232,10 +231,17 @@ impl Broker {
 
     /// A group of entries is durable.
     pub(crate) fn committed(&self, upto: Lsn, tails: &[(LogId, Offset)]) {
-        if !tails.is_empty() {
+        let effects = {
             let mut core = self.lock();
-            core.node.committed(tails);
+            let effects = core.node.committed(upto, tails);
             tails.iter().for_each(|(log, _)| core.waits.wake(*log));
+            // A fetch below a log's new start is answered with an error.
+            effects.iter().for_each(|effect| core.waits.wake(effect.log()));
+            effects
+        };
+        if !effects.is_empty() {
+            // The receiver is gone only when the server has ended; then the next start does it.
+            let _ = self.log_effects.send(effects);
         }
         self.shared.metrics.commit_groups.inc();
         self.shared.durable.advance(upto);
@@ -308,7 +314,6 @@ pub(crate) struct Update<'a> {
     core: &'a mut Core,
     broker: &'a Broker,
     pub(crate) now: Now,
-    effects: Vec<LogEffect>,
     /// Whether topics have come, gone or grown.
     topics: bool,
 }
@@ -331,9 +336,14 @@ impl Update<'_> {
                 command,
                 Command::CreateTopic { .. } | Command::DeleteTopic { .. } | Command::CreatePartitions { .. }
             );
-            self.effects.extend(self.core.node.apply(&command));
+            let effects = self.core.node.apply(&command);
+            // A topic is gone at once for whoever waits for its records.
+            let gone = effects
+                .iter()
+                .filter(|effect| matches!(effect, LogEffect::Drop { .. }));
+            gone.for_each(|effect| self.core.waits.wake(effect.log()));
             let lsn = self.broker.store.append_state(command.encode());
-            self.core.node.set_state_lsn(lsn);
+            self.core.node.journaled(lsn, effects);
         }
     }
 
@@ -349,21 +359,11 @@ impl Update<'_> {
             core,
             broker,
             now,
-            effects,
             topics,
         } = self;
         if topics {
             let effects = core.node.topics_changed(now);
             broker.settle(core, effects);
         }
-        if effects.is_empty() {
-            return;
-        }
-        for effect in &effects {
-            let (LogEffect::Start { log, .. } | LogEffect::Drop { log }) = effect;
-            core.waits.wake(*log);
-        }
-        // The receiver is gone only when the server has ended; then the next start does it.
-        let _ = broker.log_effects.send((core.node.state_lsn(), effects));
     }
 }

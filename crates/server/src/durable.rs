@@ -99,12 +99,6 @@ impl Durable {
             .into_iter()
             .for_each(|Reverse(waiter)| waiter.waker.wake());
     }
-
-    /// Waits until `lsn` is durable.
-    pub(crate) async fn wait(&self, lsn: Lsn) -> Result<(), Failed> {
-        let mut gate = Gate::default();
-        std::future::poll_fn(|cx| gate.poll(self, lsn, cx)).await
-    }
 }
 
 /// One waiter's place in the queue; to be polled by one task only, since it registers once per LSN.
@@ -172,19 +166,24 @@ mod tests {
         assert_eq!(gates[3].poll(&durable, Lsn(20), &cx), Poll::Pending);
     }
 
+    async fn wait(durable: &Durable, lsn: Lsn) -> Result<(), Failed> {
+        let mut gate = Gate::default();
+        std::future::poll_fn(|cx| gate.poll(durable, lsn, cx)).await
+    }
+
     #[tokio::test]
     async fn a_failure_reaches_every_waiter_but_not_what_was_durable() {
         let durable = Arc::new(Durable::new(Lsn(1)));
         let waiting = tokio::spawn({
             let durable = Arc::clone(&durable);
-            async move { durable.wait(Lsn(2)).await }
+            async move { wait(&durable, Lsn(2)).await }
         });
         while durable.waiters.lock().unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
         durable.fail();
         assert_eq!(waiting.await.unwrap(), Err(Failed));
-        assert_eq!(durable.wait(Lsn(1)).await, Ok(()));
-        assert_eq!(durable.wait(Lsn(3)).await, Err(Failed));
+        assert_eq!(wait(&durable, Lsn(1)).await, Ok(()));
+        assert_eq!(wait(&durable, Lsn(3)).await, Err(Failed));
     }
 }

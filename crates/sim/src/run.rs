@@ -340,8 +340,8 @@ impl Run {
             });
             for log in logs.filter(|log| log.high_watermark() > log.start()) {
                 let key = (group.name.clone(), (log.topic(), log.partition()));
-                let start = log.start().max(self.oracle.log_start.highest(key.1));
-                if let Some(offset) = self.oracle.delivery.gap(&key, start, log.high_watermark()) {
+                let gap = self.oracle.delivery.gap(&key, log.start(), log.high_watermark());
+                if let Some(offset) = gap {
                     return Some(format!("group {key:?} has not processed offset {offset}"));
                 }
                 let cursor = node

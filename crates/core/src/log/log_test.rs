@@ -73,7 +73,9 @@ fn a_fetch_may_wait_at_the_end_but_not_beyond() {
     let mut log = log(&[]);
     assert_eq!(log.append(NOW, &plain(5), 10), new(0));
     log.committed(5);
-    log.advance_start(2);
+    log.decide_start(2);
+    assert!(log.fetch_bounds(0).is_ok(), "not before it is durable");
+    log.commit_start(2);
     for (offset, ok) in [
         (1, false),
         (2, true),
@@ -85,10 +87,18 @@ fn a_fetch_may_wait_at_the_end_but_not_beyond() {
     ] {
         assert_eq!(log.fetch_bounds(offset).is_ok(), ok, "{offset}");
     }
-    log.advance_start(1);
-    assert_eq!(log.start(), 2, "a start never goes back");
-    log.advance_start(99);
-    assert_eq!(log.start(), 5, "nor beyond the end");
+    log.decide_start(1);
+    log.commit_start(1);
+    assert_eq!(
+        (log.start(), log.decided_start()),
+        (2, 2),
+        "a start never goes back"
+    );
+    log.commit_start(4);
+    assert_eq!(log.start(), 2, "nor beyond what was decided");
+    log.decide_start(99);
+    log.commit_start(99);
+    assert_eq!((log.start(), log.decided_start()), (5, 5), "nor beyond the end");
 }
 
 #[test]

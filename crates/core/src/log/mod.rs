@@ -4,7 +4,12 @@
 //!            start            high_watermark      next_offset
 //!   deleted    |  durable, visible   |  in the commit queue  |  not yet
 //! -------------+---------------------+-----------------------+---------> offsets
+//!                 | decided_start
 //! ```
+//!
+//! A deletion moves the decided start at once, from which further deletions are decided. What anybody is shown is the
+//! start, which follows when the entry of the deletion is durable: a crash must not bring back what a reader was told
+//! is gone.
 //!
 //! [`Log::append`] takes the facts of a batch, decides (idempotent sequence rules in [`producers`], size and timestamp
 //! here), assigns offsets and remembers what a retry needs. The store then writes the bytes, and reports back twice:
@@ -175,7 +180,10 @@ pub struct Log {
     id: LogId,
     topic: TopicId,
     partition: i32,
+    /// Durable: what answers show.
     start: Offset,
+    /// At or above `start`: where the deletions that are journaled lead to.
+    decided_start: Offset,
     high_watermark: Offset,
     next_offset: Offset,
     leader_epoch: i32,
@@ -194,6 +202,7 @@ impl Log {
             topic,
             partition,
             start: 0,
+            decided_start: 0,
             high_watermark: 0,
             next_offset: 0,
             leader_epoch: 0,
@@ -219,9 +228,14 @@ impl Log {
         self.partition
     }
 
-    /// First offset that exists ("log start offset", "low watermark").
+    /// First offset that exists ("log start offset", "low watermark"), durably: what answers show.
     pub fn start(&self) -> Offset {
         self.start
+    }
+
+    /// The start that follows once all deletions that were decided are durable; at or above [`Self::start`].
+    pub fn decided_start(&self) -> Offset {
+        self.decided_start
     }
 
     /// First offset that readers cannot see yet. Also the last stable offset: there are no transactions.
@@ -406,9 +420,14 @@ impl Log {
         advanced
     }
 
-    /// Records below `offset` are gone. The start never goes back, and never beyond the end.
-    pub(crate) fn advance_start(&mut self, offset: Offset) {
-        self.start = self.start.max(offset.min(self.next_offset));
+    /// It is decided that records below `offset` go. The start never goes back, and never beyond the end.
+    pub(crate) fn decide_start(&mut self, offset: Offset) {
+        self.decided_start = self.decided_start.max(offset.min(self.next_offset));
+    }
+
+    /// A decision that records below `offset` go is durable.
+    pub(crate) fn commit_start(&mut self, offset: Offset) {
+        self.start = self.start.max(offset.min(self.decided_start));
     }
 
     pub(crate) fn set_settings(&mut self, settings: TopicSettings) {
@@ -423,7 +442,7 @@ impl Log {
     /// How far retention may advance the start at the time of the retention clock; see [`retention`].
     pub(crate) fn plan_retention(&mut self, now: Now, clock_ms: i64, stats: &LogStats) -> Option<Offset> {
         let bounds = FetchBounds {
-            start: self.start,
+            start: self.decided_start,
             high_watermark: self.high_watermark,
         };
         retention::plan(
@@ -440,7 +459,8 @@ impl Log {
         e.uvar(u64::from(self.id.0));
         e.id(&self.topic.0);
         e.ivar(i64::from(self.partition));
-        e.ivar(self.start);
+        // By the time the snapshot is used, the deletions in it are durable.
+        e.ivar(self.decided_start);
         e.ivar(self.next_offset);
         e.ivar(i64::from(self.leader_epoch));
         self.producers.put(e);
@@ -453,6 +473,7 @@ impl Log {
         if log.start < 0 || log.next_offset < log.start || log.next_offset > OFFSET_MAX {
             return Err(d.invalid("the bounds of a log contradict each other"));
         }
+        log.decided_start = log.start;
         log.high_watermark = log.next_offset;
         log.leader_epoch = d.ivar32()?;
         log.producers = Producers::get(d)?;

@@ -15,14 +15,14 @@
 //!
 //! ```text
 //! for command in node.create_topic(...)? {
-//!     effects.extend(node.apply(&command));
-//!     node.set_state_lsn(store.append_state(command.encode()));
+//!     let effects = node.apply(&command);
+//!     node.journaled(store.append_state(command.encode()), effects);
 //! }
 //! ```
 //!
 //! so that the order of the journal is the order of application. The answer leaves once the LSN that it depends on is
-//! durable: [`Node::state_lsn`] for state, that of the append for a produce. The effects on logs are passed on to the
-//! store after that.
+//! durable: [`Node::state_lsn`] for state, that of the append for a produce. [`Node::committed`] is told how far the
+//! journal is durable: then high watermarks and log starts move, and the store hears which records are gone.
 
 mod configs;
 mod records;
@@ -42,7 +42,7 @@ use crate::limits;
 use crate::log::{Append, AppendError, BatchFacts, FetchBounds, Log};
 use crate::meta::{Command, Resource, State, Topic};
 use anabranch_wire::ErrorCode;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 /// What a node is given at its start.
@@ -58,7 +58,7 @@ pub struct Options {
     pub started: Now,
 }
 
-/// What the store has to do about a log after a command; it may be done once the command is durable.
+/// What a command means for the records of a log, once its entry is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogEffect {
     /// Records below the offset are gone.
@@ -75,6 +75,14 @@ pub enum LogEffect {
     },
 }
 
+impl LogEffect {
+    /// The log that it is about.
+    pub fn log(&self) -> LogId {
+        let (Self::Start { log, .. } | Self::Drop { log }) = self;
+        *log
+    }
+}
+
 /// The broker's state and decisions.
 #[derive(Debug)]
 pub struct Node {
@@ -89,6 +97,8 @@ pub struct Node {
     /// Reserved producer ids that are not handed out yet; volatile.
     producer_ids: Range<i64>,
     state_lsn: Lsn,
+    /// What follows for logs from entries that are not durable so far, in the order of the journal.
+    uncommitted: VecDeque<(Lsn, LogEffect)>,
     auto_create: topics::Allowance,
     retention_clock: Option<records::RetentionClock>,
 }
@@ -123,6 +133,7 @@ impl Node {
             producers_total,
             producer_ids: 0..0,
             state_lsn: Lsn(0),
+            uncommitted: VecDeque::new(),
             retention_clock: None,
         };
         node.refresh(&Resource::Broker);
@@ -190,11 +201,12 @@ impl Node {
         self.groups.topics_changed(now, &self.state)
     }
 
-    /// Makes a change, and says what follows for the store. Total: never fails.
+    /// Makes a change, and says what follows for logs once its entry is durable: see [`Self::journaled`]. Total: never
+    /// fails.
     pub fn apply(&mut self, command: &Command) -> Vec<LogEffect> {
         let effects = match command {
             Command::DeleteTopic { id, .. } => self.drop_logs(*id),
-            Command::AdvanceLogStart { log, offset } => self.advance_start(*log, *offset),
+            Command::AdvanceLogStart { log, offset } => self.decide_start(*log, *offset),
             _ => Vec::new(),
         };
         self.state.apply(command);
@@ -219,9 +231,11 @@ impl Node {
         self.state_lsn
     }
 
-    /// Notes the LSN that the store gave to a command.
-    pub fn set_state_lsn(&mut self, lsn: Lsn) {
+    /// Notes the LSN that the store gave to a command, and what follows from the command when that is durable.
+    pub fn journaled(&mut self, lsn: Lsn, effects: Vec<LogEffect>) {
         self.state_lsn = self.state_lsn.max(lsn);
+        self.uncommitted
+            .extend(effects.into_iter().map(|effect| (lsn, effect)));
     }
 
     /// Decides about a batch and, if it is new, assigns its offsets: the server must then hand it to the store before it
@@ -258,11 +272,27 @@ impl Node {
         }
     }
 
-    /// Records up to these offsets (exclusive) are durable: high watermarks follow. Logs that are gone are passed over.
-    pub fn committed(&mut self, tails: &[(LogId, Offset)]) {
+    /// The journal is durable up to `upto`, and with it the records up to these offsets (exclusive): high watermarks and
+    /// log starts follow. Logs that are gone are passed over. Returns what the store may now do about logs.
+    #[must_use = "the store does not know by itself which records are gone"]
+    pub fn committed(&mut self, upto: Lsn, tails: &[(LogId, Offset)]) -> Vec<LogEffect> {
         for (log, next_offset) in tails {
             if let Some(log) = self.logs.get_mut(log) {
                 log.committed(*next_offset);
+            }
+        }
+        let due = self.uncommitted.partition_point(|(lsn, _)| *lsn <= upto);
+        let effects: Vec<_> = self.uncommitted.drain(..due).map(|(_, effect)| effect).collect();
+        self.commit_starts(&effects);
+        effects
+    }
+
+    fn commit_starts(&mut self, effects: &[LogEffect]) {
+        for effect in effects {
+            if let LogEffect::Start { log, offset } = effect
+                && let Some(log) = self.logs.get_mut(log)
+            {
+                log.commit_start(*offset);
             }
         }
     }
@@ -305,13 +335,13 @@ impl Node {
         gone.iter().map(|log| LogEffect::Drop { log: log.id() }).collect()
     }
 
-    fn advance_start(&mut self, log: LogId, offset: Offset) -> Vec<LogEffect> {
+    fn decide_start(&mut self, log: LogId, offset: Offset) -> Vec<LogEffect> {
         let Some(found) = self.logs.get_mut(&log) else {
             return Vec::new();
         };
-        let before = found.start();
-        found.advance_start(offset);
-        let offset = found.start();
+        let before = found.decided_start();
+        found.decide_start(offset);
+        let offset = found.decided_start();
         if offset > before {
             vec![LogEffect::Start { log, offset }]
         } else {

@@ -27,8 +27,12 @@ pub(super) fn node(configs: &[(&str, &str)]) -> Node {
     Node::new(options(configs)).unwrap()
 }
 
+/// Applies the commands as one that is journaled next, and is durable when this returns.
 pub(super) fn apply_all(node: &mut Node, commands: &[Command]) -> Vec<LogEffect> {
-    commands.iter().flat_map(|command| node.apply(command)).collect()
+    let lsn = Lsn(node.state_lsn().0 + 1);
+    let effects = commands.iter().flat_map(|command| node.apply(command)).collect();
+    node.journaled(lsn, effects);
+    node.committed(lsn, &[])
 }
 
 pub(super) fn fresh(seed: u8) -> [u8; 16] {
@@ -116,7 +120,7 @@ fn append_commit_fetch() {
             high_watermark: 0
         })
     );
-    node.committed(&[(log, 3), (LogId(999), 7)]);
+    assert!(node.committed(Lsn(17), &[(log, 3), (LogId(999), 7)]).is_empty());
     assert_eq!(
         node.fetch_bounds(log, 3),
         Ok(FetchBounds {
@@ -252,7 +256,7 @@ fn what_is_here_already_is_acknowledged_even_while_the_server_refuses() {
 #[test]
 fn the_state_lsn_only_grows() {
     let mut node = node(&[]);
-    node.set_state_lsn(Lsn(5));
-    node.set_state_lsn(Lsn(3));
+    node.journaled(Lsn(5), Vec::new());
+    node.journaled(Lsn(3), Vec::new());
     assert_eq!(node.state_lsn(), Lsn(5));
 }

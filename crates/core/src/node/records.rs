@@ -26,7 +26,8 @@ pub(super) struct RetentionClock {
 
 impl Node {
     /// Decides about deleting the records below `offset`; -1 means all that are durable. Returns the low watermark that
-    /// the answer tells once the commands are applied: an offset below the start changes nothing, as in Kafka.
+    /// the answer tells once the commands, and those of earlier deletions, are durable ([`Node::state_lsn`]): an offset
+    /// below the start changes nothing, as in Kafka.
     ///
     /// UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE beyond the high watermark, POLICY_VIOLATION for a compacted topic.
     pub fn delete_records(&self, log: LogId, offset: Offset) -> Result<(Vec<Command>, Offset), Refused> {
@@ -47,8 +48,8 @@ impl Node {
             let message = format!("offset {offset} lies beyond the high watermark {watermark}");
             return Err(Refused::new(ErrorCode::OffsetOutOfRange, message));
         }
-        if offset <= found.start() {
-            return Ok((Vec::new(), found.start()));
+        if offset <= found.decided_start() {
+            return Ok((Vec::new(), found.decided_start()));
         }
         Ok((vec![Command::AdvanceLogStart { log, offset }], offset))
     }

@@ -1,7 +1,7 @@
 //! DeleteRecords, retention with its clock, producer ids.
 
-use super::super::LogEffect;
 use super::super::tests::{apply_all, at, batch, create, fresh, node, options, sequenced, wish};
+use super::super::{LogEffect, Lsn};
 use super::*;
 use crate::cursor::{Cursor, Plain};
 use crate::group::GroupChange;
@@ -14,7 +14,7 @@ fn records_are_deleted_up_to_the_high_watermark_and_no_further() {
     let mut node = node(&[]);
     let log = create(&mut node, "t", 1, 1)[0];
     node.append(at(0), log, &batch(10)).unwrap();
-    node.committed(&[(log, 8)]);
+    assert!(node.committed(Lsn(1), &[(log, 8)]).is_empty());
     let code = |node: &Node, offset| node.delete_records(log, offset).unwrap_err().code();
     assert_eq!(code(&node, 9), ErrorCode::OffsetOutOfRange);
     assert_eq!(code(&node, -2), ErrorCode::OffsetOutOfRange);
@@ -39,6 +39,56 @@ fn records_are_deleted_up_to_the_high_watermark_and_no_further() {
     assert_eq!((low, node.log(log).map(Log::start)), (8, Some(8)));
     let unknown = node.delete_records(LogId(99), 0).unwrap_err();
     assert_eq!(unknown.code(), ErrorCode::UnknownTopicOrPartition);
+}
+
+#[test]
+fn a_start_is_shown_once_its_deletion_is_durable_and_further_ones_go_by_what_is_decided() {
+    let mut node = node(&[]);
+    let log = filled(&mut node);
+    let shown = |node: &Node| node.fetch_bounds(log, 20).map(|bounds| bounds.start);
+    let starts = |node: &Node| node.log(log).map(|log| (log.start(), log.decided_start()));
+    for (lsn, offset) in [(10, 5), (12, 9)] {
+        let (commands, low) = node.delete_records(log, offset).unwrap();
+        assert_eq!((commands.len(), low), (1, offset));
+        let effects = node.apply(&commands[0]);
+        node.journaled(Lsn(lsn), effects);
+    }
+    assert_eq!((shown(&node), starts(&node)), (Ok(0), Some((0, 9))));
+    assert!(node.fetch_bounds(log, 0).is_ok(), "the records are still there");
+    assert_eq!(
+        node.delete_records(log, 7).unwrap(),
+        (Vec::new(), 9),
+        "decided already"
+    );
+    assert!(node.committed(Lsn(9), &[]).is_empty());
+    assert_eq!(shown(&node), Ok(0));
+    let start = |offset| LogEffect::Start { log, offset };
+    assert_eq!(node.committed(Lsn(11), &[]), [start(5)]);
+    assert_eq!((shown(&node), starts(&node)), (Ok(5), Some((5, 9))));
+    let restored = Node::restore(options(&[]), &node.snapshot()).unwrap();
+    assert_eq!(
+        starts(&restored),
+        Some((9, 9)),
+        "a snapshot is used where all in it is durable"
+    );
+    assert_eq!(node.committed(Lsn(12), &[]), [start(9)]);
+    assert_eq!(shown(&node), Ok(9));
+}
+
+#[test]
+fn retention_does_not_decide_again_what_is_not_durable_so_far() {
+    let mut node = node(&[]);
+    let log = filled(&mut node);
+    let stats = [stats(log, &[at(0).wall_ms, at(20 * DAY).wall_ms])];
+    let mut moved = 0;
+    for now in [at(9 * DAY), at(9 * DAY + 1)] {
+        for command in node.retention(now, &stats) {
+            let effects = node.apply(&command);
+            moved += effects.len();
+            node.journaled(Lsn(5), effects);
+        }
+    }
+    assert_eq!((moved, node.log(log).map(Log::start)), (1, Some(0)));
 }
 
 #[test]
@@ -69,7 +119,7 @@ fn stats(log: LogId, timestamps: &[i64]) -> LogStats {
 fn filled(node: &mut Node) -> LogId {
     let log = create(node, "t", 1, 1)[0];
     node.append(at(0), log, &batch(20)).unwrap();
-    node.committed(&[(log, 20)]);
+    assert!(node.committed(Lsn(1), &[(log, 20)]).is_empty());
     log
 }
 

@@ -3,7 +3,7 @@
 //! A snapshot is the whole node at one LSN; behind it the journal's state entries and batch headers are replayed in
 //! order. Replay repeats no decision: a batch that was accepted once is taken as it is, only its place is checked.
 
-use super::{LogEffect, Node, Options};
+use super::{Node, Options};
 use crate::Refused;
 use crate::codec::{CodecError, Decoder, Encoder};
 use crate::config::{Layers, TopicSettings, Values};
@@ -71,10 +71,13 @@ impl Node {
         self.groups.restart_sessions(now);
     }
 
-    /// Takes a state entry of the journal.
-    pub fn replay_state(&mut self, entry: &[u8]) -> Result<Vec<LogEffect>, ReplayError> {
+    /// Takes a state entry of the journal, where it is durable: so are the log starts that it moves. The store is told of
+    /// them once it is open, for all logs at once.
+    pub fn replay_state(&mut self, entry: &[u8]) -> Result<(), ReplayError> {
         let command = Command::decode(entry)?;
-        Ok(self.apply(&command))
+        let effects = self.apply(&command);
+        self.commit_starts(&effects);
+        Ok(())
     }
 
     /// Takes the header of a batch of the journal.

@@ -107,8 +107,11 @@ impl Run {
 
     fn journal(&mut self, commands: Result<Vec<Command>, Refused>) {
         for command in commands.unwrap_or_default() {
-            self.node.apply(&command);
+            let effects = self.node.apply(&command);
             self.journal.push(Entry::State(command.encode()));
+            let lsn = Lsn(self.journal.len() as u64);
+            self.node.journaled(lsn, effects);
+            let _ = self.node.committed(lsn, &[]);
         }
     }
 
@@ -248,8 +251,9 @@ impl Run {
         };
         if let Ok(Append::New { base_offset, .. }) = self.node.append(at(1), log, &facts) {
             self.journal.push(Entry::Batch(log, base_offset, facts));
-            self.node.appended(log, Lsn(self.journal.len() as u64));
-            self.node.committed(&[(log, base_offset + i64::from(count))]);
+            let lsn = Lsn(self.journal.len() as u64);
+            self.node.appended(log, lsn);
+            let _ = self.node.committed(lsn, &[(log, base_offset + i64::from(count))]);
         }
     }
 }
@@ -266,12 +270,14 @@ fn replay(node: &mut Node, entries: &[Entry]) {
 }
 
 /// What a node holds beyond its snapshot and would have to hold after any recovery.
-fn derived(node: &Node) -> (usize, Vec<String>, Vec<Offset>) {
+fn derived(node: &Node) -> (usize, Vec<String>, Vec<[Offset; 2]>) {
     let settings = node.logs().map(|log| format!("{:?}", log.settings())).collect();
     (
         node.producers_total,
         settings,
-        node.logs().map(Log::high_watermark).collect(),
+        node.logs()
+            .map(|log| [log.start(), log.high_watermark()])
+            .collect(),
     )
 }
 

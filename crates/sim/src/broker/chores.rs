@@ -53,7 +53,7 @@ impl Process {
             "commit {step:?} up to {committed} of {}",
             self.store.last()
         ));
-        self.node.committed(&told.tails);
+        self.effects.extend(self.node.committed(committed, &told.tails));
         let verdict = ctx.oracle.replay.committed(committed.0, &mut ctx.oracle.epochs);
         ctx.oracle.judge(verdict);
         if committed.0 - before.0 >= MANY {
@@ -194,6 +194,6 @@ impl Process {
         }
         // No name in the configuration: Kafka's seven days.
         let retention_ms = retention_ms.unwrap_or(7 * 86_400_000);
-        ctx.check_age(tp, found.start(), offset, retention_ms);
+        ctx.check_age(tp, found.decided_start(), offset, retention_ms);
     }
 }

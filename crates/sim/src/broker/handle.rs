@@ -2,7 +2,7 @@
 
 use anabranch_core::Refused;
 use anabranch_core::ids::{LogId, Lsn};
-use anabranch_core::log::{Append, BatchFacts, Log};
+use anabranch_core::log::{Append, BatchFacts};
 use anabranch_core::meta::{Command, Resource};
 use anabranch_core::node::{AlterConfig, AlterOp, LogEffect, TopicRef};
 use anabranch_store::Batch;
@@ -132,7 +132,7 @@ impl Process {
                 .node
                 .note_refused(ctx.world.now(), log, &BatchFacts::from(&header));
             if let Some(Append::Duplicate { base_offset, lsn, .. }) = known {
-                let log_start = self.node.log(log).map_or(-1, Log::start);
+                let log_start = self.shown_start(ctx, log);
                 return ready(
                     Answer::Produced {
                         topic: tp.0,
@@ -147,6 +147,14 @@ impl Process {
         self.append(ctx, tp, log, &header, batch)
     }
 
+    /// The start of a log, as an answer is about to show it.
+    fn shown_start(&self, ctx: &mut Ctx<'_>, log: LogId) -> i64 {
+        let Some(log) = self.node.log(log) else { return -1 };
+        ctx.oracle
+            .bounds((log.topic(), log.partition()), log.start(), log.high_watermark());
+        log.start()
+    }
+
     fn append(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -157,7 +165,7 @@ impl Process {
     ) -> Slot {
         let facts = BatchFacts::from(header);
         let decision = self.node.append(ctx.world.now(), log, &facts);
-        let log_start = self.node.log(log).map_or(-1, Log::start);
+        let log_start = self.shown_start(ctx, log);
         ctx.world.trace(format_args!(
             "   log {log}, producer {} epoch {} sequence {}: {decision:?}",
             facts.producer_id, facts.producer_epoch, facts.base_sequence
@@ -277,21 +285,10 @@ impl Process {
 
     /// Tells the store what is dead and durably so.
     pub(super) fn tell_store(&mut self) {
-        while self
-            .effects
-            .front()
-            .is_some_and(|(after, _)| *after <= self.store.committed())
-        {
-            for effect in self
-                .effects
-                .pop_front()
-                .into_iter()
-                .flat_map(|(_, effects)| effects)
-            {
-                match effect {
-                    LogEffect::Start { log, offset } => self.store.set_log_start(log, offset),
-                    LogEffect::Drop { log } => self.store.drop_log(log),
-                }
+        for effect in self.effects.drain(..) {
+            match effect {
+                LogEffect::Start { log, offset } => self.store.set_log_start(log, offset),
+                LogEffect::Drop { log } => self.store.drop_log(log),
             }
         }
     }

@@ -163,9 +163,11 @@ impl Broker {
                 .watermark
                 .recovered((log.topic(), log.partition()), log.next_offset());
             ctx.oracle.judge(verdict);
-            ctx.oracle
+            let verdict = ctx
+                .oracle
                 .log_start
                 .recovered((log.topic(), log.partition()), log.start());
+            ctx.oracle.judge(verdict);
         }
         let process = Process {
             told: listen_to(&store),

@@ -76,8 +76,8 @@ struct Process {
     lanes: BTreeMap<Lane, VecDeque<(CallId, Slot)>>,
     tokens: BTreeMap<Token, Lane>,
     next_token: u64,
-    /// What the store is to be told once the entry is committed.
-    effects: VecDeque<(Lsn, Vec<LogEffect>)>,
+    /// What the store is to be told.
+    effects: VecDeque<LogEffect>,
     told: Arc<Mutex<Told>>,
     commit_scheduled: bool,
     /// The deadline that is scheduled, monotonic milliseconds.
@@ -162,37 +162,33 @@ impl Broker {
 impl Process {
     /// Applies and journals what was decided, and sees to what follows from it.
     fn run(&mut self, ctx: &mut Ctx<'_>, commands: Vec<Command>) {
-        let mut effects = Vec::new();
         let mut topics = false;
         for command in commands {
             topics |= matches!(
                 command,
                 Command::CreateTopic { .. } | Command::DeleteTopic { .. } | Command::CreatePartitions { .. }
             );
-            effects.extend(self.node.apply(&command));
-            self.journal(ctx, &command);
+            let effects = self.node.apply(&command);
+            self.journal(ctx, &command, effects);
         }
         if topics {
             let now = ctx.world.now();
             let changed = self.node.topics_changed(now);
             self.settle(ctx, changed);
         }
-        if !effects.is_empty() {
-            self.effects.push_back((self.node.state_lsn(), effects));
-        }
     }
 
-    fn journal(&mut self, ctx: &mut Ctx<'_>, command: &Command) {
+    fn journal(&mut self, ctx: &mut Ctx<'_>, command: &Command, effects: Vec<LogEffect>) {
         let bytes = command.encode();
         let lsn = self.store.append_state(bytes.clone());
-        self.node.set_state_lsn(lsn);
+        self.node.journaled(lsn, effects);
         ctx.oracle.replay.appended(lsn.0, Entry::State(bytes));
     }
 
     /// Journals what the coordinator did, and hands out the answers that came of it.
     fn settle(&mut self, ctx: &mut Ctx<'_>, effects: Effects) -> Lsn {
         for change in effects.changes {
-            self.journal(ctx, &Command::Group(change));
+            self.journal(ctx, &Command::Group(change), Vec::new());
         }
         let after = self.node.state_lsn();
         for Reply { token, answer } in effects.replies {

@@ -1,9 +1,8 @@
 //! A log's start moves only by what was asked for: a deletion of records, or retention; never back, and never beyond
 //! what is visible. Retention by time takes nothing that is young, whatever the wall clock says.
 //!
-//! A deletion shows at once, before it is durable; so a crash may bring back what nobody was told is gone for good.
-//! A member that had gone on from the new start does not come back for it. That is a fault of the broker, excused here and
-//! nowhere else: such records count as deleted for the groups. To be made strict when answers wait for a durable start.
+//! A deletion shows once it is durable, so a start does not go back over a crash either: a member that went on from there
+//! would not come back for what is below.
 
 use std::collections::BTreeMap;
 
@@ -22,10 +21,9 @@ const READ_MS: u64 = 4_000;
 /// Where starts were, and may be.
 #[derive(Debug, Default)]
 pub struct LogStart {
+    /// The highest that was ever shown.
     shown: BTreeMap<Tp, i64>,
     allowed: BTreeMap<Tp, i64>,
-    /// The highest that was ever shown, durable or not.
-    highest: BTreeMap<Tp, i64>,
 }
 
 impl LogStart {
@@ -41,8 +39,6 @@ impl LogStart {
             format!("only records below {allowed} may be gone")
         } else {
             *before = start;
-            let highest = self.highest.entry(tp).or_default();
-            *highest = start.max(*highest);
             return Ok(());
         };
         Err(Violation::new(
@@ -52,13 +48,20 @@ impl LogStart {
     }
 
     /// The log is back after a restart and starts here.
-    pub fn recovered(&mut self, tp: Tp, start: i64) {
-        self.shown.insert(tp, start);
+    pub fn recovered(&self, tp: Tp, start: i64) -> Verdict {
+        let before = self.highest(tp);
+        if start >= before {
+            return Ok(());
+        }
+        let detail = format!(
+            "{tp:?}: a start of {before} was shown before the restart, after it the log starts at {start}"
+        );
+        Err(Violation::new(SENTENCE, detail))
     }
 
     /// Below this, somebody was shown that nothing is there any more.
     pub fn highest(&self, tp: Tp) -> i64 {
-        self.highest.get(&tp).copied().unwrap_or(0)
+        self.shown.get(&tp).copied().unwrap_or(0)
     }
 
     /// Somebody asks, or retention decides, that records below `offset` go.
@@ -91,6 +94,8 @@ mod tests {
         oracle.allow(tp, 5);
         oracle.shown(tp, 5, 10).unwrap();
         assert!(oracle.shown(tp, 4, 10).is_err(), "back");
+        oracle.recovered(tp, 5).unwrap();
+        assert!(oracle.recovered(tp, 4).is_err(), "back over a restart");
         oracle.allow(tp, 20);
         assert!(oracle.shown(tp, 11, 10).is_err(), "beyond the watermark");
         oracle.aged_out(tp, 0, 60_000, 1_000_000).unwrap();
