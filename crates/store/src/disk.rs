@@ -20,11 +20,26 @@ use std::sync::Arc;
 pub enum Access {
     /// Reads only, at any position.
     Read,
+    /// Reads only, of whole 4 KiB blocks to memory aligned to 4 KiB; past the operating system's cache where the file system
+    /// can.
+    ReadDirect,
     /// Reads and writes, at any position, through the operating system's cache.
     Write,
     /// Reads and writes of whole 4 KiB blocks from and to memory aligned to 4 KiB; goes past the operating system's
     /// cache where the file system can, and through it where not.
     Direct,
+}
+
+impl Access {
+    /// Whether the file can be written.
+    pub fn writes(self) -> bool {
+        matches!(self, Access::Write | Access::Direct)
+    }
+
+    /// Whether only whole blocks are read and written.
+    pub fn is_direct(self) -> bool {
+        matches!(self, Access::ReadDirect | Access::Direct)
+    }
 }
 
 /// One entry of a folder.

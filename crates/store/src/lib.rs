@@ -15,7 +15,7 @@
 //! - **Segments.** Groups fill segment files of fixed size that are written ahead of time and used again, so that a commit
 //!   neither waits for space nor runs out of it. A full segment is sealed with an index of what it holds.
 //! - **Reads.** The newest groups stay in memory for readers at the tail. Others are found through the index and read from
-//!   the segment, and verified.
+//!   the segment, and verified; who reads on finds the next ones in memory.
 //! - **Recovery** ([`Replay`]): the newest snapshot, then every entry behind it, in order. What was acknowledged is there, or
 //!   the start fails and names the damage; what was not acknowledged may be gone from the end.
 //! - **Space.** A segment is freed when all in it is dead: batches below their log's start, and entries covered by a

@@ -23,11 +23,14 @@ pub struct Options {
     /// Most bytes of recently written groups that stay in memory for readers at the tail. Default 128 MiB. Memory is
     /// used only as data comes.
     pub cache_bytes: usize,
+    /// Most bytes read from disk that stay in memory: what was read ahead of readers, and what they may want next. Default
+    /// 32 MiB. Memory is used only as data is read.
+    pub read_cache_bytes: usize,
     /// Most bytes of index entries of sealed segments in memory. Default 16 MiB.
     pub index_cache_bytes: usize,
     /// When an entry counts as committed.
     pub durability: Durability,
-    /// Whether segments are written past the page cache where the file system can. Default true.
+    /// Whether segments are written and read past the page cache where the file system can. Default true.
     pub direct_io: bool,
     /// Whether, while commit groups are small, a fresh segment file is written with zeros before it is used, so that
     /// commits overwrite existing blocks. Default true.
@@ -49,6 +52,7 @@ impl Default for Options {
         Options {
             segment_bytes: 64 << 20,
             cache_bytes: 128 << 20,
+            read_cache_bytes: 32 << 20,
             index_cache_bytes: 16 << 20,
             durability: Durability::Durable,
             direct_io: true,

@@ -1,9 +1,11 @@
-//! Reading a log: from memory while its batches are in the tail cache, from segment files otherwise.
+//! Reading a log: from memory while its batches are in the tail cache or were read of late, from segment files otherwise.
 //!
 //! A read asks the index for the runs that it needs, under a short lock, and then gets each run's bytes. A segment may be
 //! freed or packed between the two; then its file does not check out, the reader sees that the segment was retired, and
 //! asks the index again.
 
+pub(crate) mod ahead;
+mod cache;
 mod files;
 mod plan;
 mod time;
@@ -20,7 +22,11 @@ use crate::index::Run;
 use crate::segment::Segment;
 use crate::shared::{Shared, State};
 
-pub(crate) use files::Files;
+pub(crate) use ahead::ReadAhead;
+use cache::Place;
+pub(crate) use cache::ReadCache;
+use files::READ_BYTES_MAX;
+pub(crate) use files::{Files, Stretch};
 use plan::{Loaded, Planned};
 pub use time::MaxTimestamp;
 
@@ -48,6 +54,8 @@ struct Collector {
     range: Range,
     bytes: usize,
     slices: Vec<Bytes>,
+    /// Behind the last offset collected.
+    next: Offset,
 }
 
 impl Collector {
@@ -56,6 +64,7 @@ impl Collector {
             range,
             bytes: 0,
             slices: Vec::new(),
+            next: range.from,
         }
     }
 
@@ -65,6 +74,7 @@ impl Collector {
         if run.base_offset >= self.range.from && run.last_offset < self.range.upto && payload.len() <= room {
             self.bytes += payload.len();
             self.slices.push(payload.clone());
+            self.next = run.last_offset.saturating_add(1);
             return true;
         }
         self.add_part(payload, room)
@@ -85,6 +95,7 @@ impl Collector {
                 break;
             }
             end = position + found.bytes;
+            self.next = found.last_offset.saturating_add(1);
         }
         if let Some(start) = start.filter(|&start| start < end) {
             self.bytes += end - start;
@@ -92,6 +103,13 @@ impl Collector {
         }
         whole
     }
+}
+
+/// Where a payload was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Tail,
+    Disk,
 }
 
 /// The bytes of a run's batches, if they are in the tail cache.
@@ -108,6 +126,7 @@ impl Shared {
     /// What memory holds of a range, at least its first batch; `None` if that takes the disk.
     pub(crate) fn try_read(&self, log: LogId, range: Range) -> Option<Vec<Bytes>> {
         let mut found = Vec::new();
+        let mut from = Origin::Tail;
         {
             let state = self.read_state();
             let runs = match state.plan(&self.files, &Loaded::new(), log, range) {
@@ -116,9 +135,11 @@ impl Shared {
                 Planned::Runs(runs) => runs,
             };
             for (segment, run) in runs {
-                let Some(payload) = cached(&state, &segment, &run) else {
-                    break;
-                };
+                let payload = cached(&state, &segment, &run).or_else(|| {
+                    from = Origin::Disk;
+                    self.read_cache.get(segment.epoch, log, run.position)
+                });
+                let Some(payload) = payload else { break };
                 found.push((run, payload));
             }
         }
@@ -131,7 +152,7 @@ impl Shared {
                 break;
             }
         }
-        Some(collector.slices)
+        Some(self.served(log, collector, from))
     }
 
     /// Reads a range, from disk where needed.
@@ -139,29 +160,89 @@ impl Shared {
         self.retrying(|| {
             let runs = self.plan_loaded(log, range)?;
             let mut collector = Collector::new(range);
+            let mut from = Origin::Tail;
             let mut left = runs.as_slice();
             while let Some((segment, run)) = left.first() {
-                let in_memory = cached(&self.read_state(), segment, run);
-                let (payloads, taken) = match in_memory {
-                    Some(payload) => (vec![payload], 1),
+                let payloads = match self.in_memory(log, segment, run) {
+                    Some((payload, place)) => {
+                        if place == Origin::Disk {
+                            from = Origin::Disk;
+                        }
+                        vec![payload]
+                    }
                     None => {
-                        let payloads = self
-                            .files
-                            .payloads(log, left)
-                            .map_err(|error| (error, Some(Arc::clone(segment))))?;
-                        let taken = payloads.len();
-                        (payloads, taken)
+                        from = Origin::Disk;
+                        match self.load(log, left, READ_BYTES_MAX, false) {
+                            Ok(payloads) => payloads,
+                            // What lies before it is good; the error is for who asks for this.
+                            Err(_) if !collector.slices.is_empty() => break,
+                            Err(error) => return Err((error, Some(Arc::clone(segment)))),
+                        }
                     }
                 };
                 for ((_, run), payload) in left.iter().zip(&payloads) {
                     if !collector.add(run, payload) {
-                        return Ok(collector.slices);
+                        return Ok(self.served(log, collector, from));
                     }
                 }
-                left = left.get(taken.max(1)..).unwrap_or(&[]);
+                left = left.get(payloads.len().max(1)..).unwrap_or(&[]);
             }
-            Ok(collector.slices)
+            Ok(self.served(log, collector, from))
         })
+    }
+
+    fn in_memory(&self, log: LogId, segment: &Segment, run: &Run) -> Option<(Bytes, Origin)> {
+        let tail = cached(&self.read_state(), segment, run);
+        tail.map(|payload| (payload, Origin::Tail)).or_else(|| {
+            let payload = self.read_cache.get(segment.epoch, log, run.position)?;
+            Some((payload, Origin::Disk))
+        })
+    }
+
+    /// Reads the first of these runs, and those that can be read along with it, up to `bytes_max`. With `room_needed`
+    /// only if they can be kept; then there may be none.
+    fn load(
+        &self,
+        log: LogId,
+        runs: &[(Arc<Segment>, Run)],
+        bytes_max: usize,
+        room_needed: bool,
+    ) -> Result<Vec<Bytes>, ReadError> {
+        let Some(stretch) = Stretch::of(runs, bytes_max) else {
+            return Ok(Vec::new());
+        };
+        let epoch = stretch.segment.epoch;
+        let turn = self.read_cache.begin(Place {
+            epoch,
+            log,
+            positions: stretch.start..stretch.end,
+        });
+        if turn.waited
+            && let Some((_, run)) = runs.first()
+            && let Some(payload) = self.read_cache.get(epoch, log, run.position)
+        {
+            return Ok(vec![payload]);
+        }
+        let room = self.read_cache.room(stretch.buffer_bytes());
+        let keep = room.is_some();
+        if room_needed && !keep {
+            return Ok(Vec::new());
+        }
+        let payloads = self.files.payloads(log, &stretch, room)?;
+        if keep {
+            let positions = stretch.runs.iter().map(|(_, run)| run.position);
+            self.read_cache
+                .insert(epoch, log, positions.zip(payloads.iter().cloned()).collect());
+        }
+        Ok(payloads)
+    }
+
+    /// Hands out what was collected, and has the next part read ahead if it came from disk.
+    fn served(&self, log: LogId, collector: Collector, from: Origin) -> Vec<Bytes> {
+        if from == Origin::Disk {
+            self.read_ahead.served(log, collector.range.from, collector.next);
+        }
+        collector.slices
     }
 
     /// The runs of a range; loads run entries as needed.

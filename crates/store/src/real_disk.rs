@@ -24,7 +24,7 @@ impl LockGuard for RealLock {}
 impl RealDisk {
     fn open_with(path: &Path, options: &mut OpenOptions, access: Access) -> io::Result<Arc<dyn DiskFile>> {
         options.read(true);
-        if access == Access::Direct {
+        if access.is_direct() {
             let direct = i32::try_from(OFlags::DIRECT.bits()).unwrap_or(0);
             match options.clone().custom_flags(direct).open(path) {
                 // tmpfs and some network file systems refuse the flag: the same code then goes through the cache.
@@ -38,7 +38,7 @@ impl RealDisk {
 
 impl Disk for RealDisk {
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn DiskFile>> {
-        Self::open_with(path, OpenOptions::new().write(access != Access::Read), access)
+        Self::open_with(path, OpenOptions::new().write(access.writes()), access)
     }
 
     fn create(&self, path: &Path, access: Access) -> io::Result<Arc<dyn DiskFile>> {

@@ -10,13 +10,13 @@ use anabranch_core::ids::{LogId, Lsn, Offset};
 
 use crate::buffer::Pool;
 use crate::cache::TailCache;
-use crate::disk::Disk;
+use crate::disk::{Access, Disk};
 use crate::error::Damage;
 use crate::format::ClusterId;
 use crate::index::Index;
 use crate::layout::Layout;
 use crate::options::Options;
-use crate::read::Files;
+use crate::read::{Files, ReadAhead, ReadCache};
 use crate::segment::Segment;
 use crate::wal::prepare::Preparer;
 use crate::wal::queue::Queue;
@@ -73,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) pool: Arc<Pool>,
     pub(crate) preparer: Preparer,
     pub(crate) files: Files,
+    pub(crate) read_cache: ReadCache,
+    pub(crate) read_ahead: ReadAhead,
     state: RwLock<State>,
     committed: AtomicU64,
     poisoned: OnceLock<String>,
@@ -99,18 +101,28 @@ pub(crate) struct SharedStart {
 
 impl Shared {
     pub(crate) fn new(start: SharedStart) -> Shared {
+        let pool = Arc::new(Pool::default());
+        let access = if start.options.direct_io {
+            Access::ReadDirect
+        } else {
+            Access::Read
+        };
         Shared {
             files: Files::new(
                 Arc::clone(&start.disk),
                 start.layout.clone(),
+                access,
+                Arc::clone(&pool),
                 start.options.index_cache_bytes,
             ),
+            read_cache: ReadCache::new(start.options.read_cache_bytes),
+            read_ahead: ReadAhead::default(),
             disk: start.disk,
             layout: start.layout,
             options: start.options,
             cluster: start.cluster,
             queue: Queue::new(start.committed + 1),
-            pool: Arc::new(Pool::default()),
+            pool,
             preparer: start.preparer,
             state: RwLock::new(start.state),
             committed: AtomicU64::new(start.committed),
@@ -188,6 +200,7 @@ impl Shared {
     pub(crate) fn stop(&self) {
         self.queue.stop();
         self.preparer.stop();
+        self.read_ahead.stop();
         self.wake_waiting();
     }
 

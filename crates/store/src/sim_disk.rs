@@ -220,7 +220,7 @@ impl Drop for SimLock {
 impl SimFile {
     /// Direct IO demands whole blocks in aligned memory; a store that breaks this would fail on a real disk.
     fn check_alignment(&self, buf: &[u8], position: u64) {
-        if self.access == Access::Direct {
+        if self.access.is_direct() {
             let aligned = buf.as_ptr().align_offset(BLOCK_BYTES) == 0
                 && buf.len().is_multiple_of(BLOCK_BYTES)
                 && position.is_multiple_of(BLOCK_BYTES as u64);
@@ -247,9 +247,8 @@ impl DiskFile for SimFile {
 
     fn write_at(&self, buf: &[u8], position: u64) -> io::Result<()> {
         self.check_alignment(buf, position);
-        assert_ne!(
-            self.access,
-            Access::Read,
+        assert!(
+            self.access.writes(),
             "a file that was opened for reading is written"
         );
         lock(&self.world).write(self.inode, buf, position)

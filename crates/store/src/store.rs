@@ -42,6 +42,8 @@ pub struct Usage {
     pub spare_segments: usize,
     /// Memory held by the tail cache.
     pub cache_bytes: usize,
+    /// Memory held by the read cache, with what answers hold of it.
+    pub read_cache_bytes: usize,
 }
 
 /// What a part of a log holds, in offset order: the base for retention.
@@ -126,8 +128,8 @@ fn commit_loop(shared: &Shared, committer: &Mutex<Committer>) {
 }
 
 impl Store {
-    /// Opens a folder, or creates one, and replays what it holds to `replay`. Then starts the commit thread and the thread
-    /// that prepares segments.
+    /// Opens a folder, or creates one, and replays what it holds to `replay`. Then starts the threads that
+    /// commit, prepare segments and read ahead.
     pub fn open(
         folder: &Path,
         disk: Arc<dyn Disk>,
@@ -152,6 +154,10 @@ impl Store {
             shared.preparer.run();
         };
         store.threads.push(spawn("prepare", Box::new(prepare))?);
+        let shared = Arc::clone(&store.shared);
+        let read_ahead = move || crate::read::ahead::run(&shared);
+        store.shared.read_ahead.start();
+        store.threads.push(spawn("read-ahead", Box::new(read_ahead))?);
         Ok(store)
     }
 
@@ -372,6 +378,7 @@ impl Store {
             live_bytes: state.sealed.values().map(live).sum(),
             spare_segments: self.shared.preparer.spares(),
             cache_bytes: state.cache.bytes(),
+            read_cache_bytes: self.shared.read_cache.bytes(),
         }
     }
 

@@ -7,8 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anabranch_core::ids::LogId;
 use bytes::Bytes;
 
+use super::cache::Room;
+use crate::buffer::{Buffer, Pool};
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::{Damage, ReadError};
+use crate::format::BLOCK_BYTES;
 use crate::format::footer::decode_runs;
 use crate::format::frame::{FRAME_HEADER_BYTES, Frame, FrameKind};
 use crate::index::entries::EntryCache;
@@ -18,8 +21,8 @@ use crate::segment::Segment;
 
 /// Most files that are kept open for reading.
 const HANDLES_MAX: usize = 64;
-/// Most bytes that one read of a file asks for, unless a single run is larger.
-const READ_BYTES_MAX: usize = 1 << 20;
+/// Most bytes that one read of a file asks for at a reader's request, unless a single run is larger.
+pub(crate) const READ_BYTES_MAX: usize = 1 << 20;
 /// Runs that are no further apart are read together: a gap costs less than another request.
 const GAP_BYTES_MAX: usize = 16 << 10;
 
@@ -27,8 +30,24 @@ const GAP_BYTES_MAX: usize = 16 << 10;
 pub(crate) struct Files {
     disk: Arc<dyn Disk>,
     layout: Layout,
+    access: Access,
+    pool: Arc<Pool>,
     handles: Mutex<Handles>,
     entries: Mutex<EntryCache>,
+}
+
+/// Part of a file in memory, and the room that it takes of the read cache.
+struct Part {
+    buffer: Buffer,
+    /// Where the wanted bytes begin: reads are of whole blocks.
+    start: usize,
+    _room: Option<Room>,
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        self.buffer.as_slice().get(self.start..).unwrap_or(&[])
+    }
 }
 
 #[derive(Default)]
@@ -42,10 +61,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Files {
-    pub(crate) fn new(disk: Arc<dyn Disk>, layout: Layout, index_cache_bytes: usize) -> Self {
+    /// `access` says whether files are read past the operating system's cache.
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        layout: Layout,
+        access: Access,
+        pool: Arc<Pool>,
+        index_cache_bytes: usize,
+    ) -> Self {
         Files {
             disk,
             layout,
+            access,
+            pool,
             handles: Mutex::new(Handles::default()),
             entries: Mutex::new(EntryCache::new(index_cache_bytes)),
         }
@@ -59,7 +87,7 @@ impl Files {
             *used = tick;
             return Ok(Arc::clone(file));
         }
-        let file = self.disk.open(&self.layout.segment(segment.seq), Access::Read)?;
+        let file = self.disk.open(&self.layout.segment(segment.seq), self.access)?;
         if handles.open.len() >= HANDLES_MAX
             && let Some(oldest) = handles
                 .open
@@ -76,6 +104,26 @@ impl Files {
     /// Closes the file of a segment that is no more.
     pub(crate) fn forget(&self, epoch: u64) {
         lock(&self.handles).open.remove(&epoch);
+    }
+
+    /// Reads the blocks that hold these bytes of a segment.
+    fn part(
+        &self,
+        segment: &Segment,
+        start: usize,
+        end: usize,
+        room: Option<Room>,
+    ) -> Result<Part, ReadError> {
+        let first = start - start % BLOCK_BYTES;
+        let mut buffer = self.pool.take(end.next_multiple_of(BLOCK_BYTES) - first);
+        self.handle(segment)
+            .and_then(|file| file.read_at(buffer.as_mut_slice(), first as u64))
+            .map_err(|error| self.io(segment, error))?;
+        Ok(Part {
+            buffer,
+            start: start - first,
+            _room: room,
+        })
     }
 
     fn io(&self, segment: &Segment, source: io::Error) -> ReadError {
@@ -110,41 +158,43 @@ impl Files {
             return Ok(runs);
         }
         let (segment, summary) = (&span.segment, &span.summary);
-        let mut bytes = vec![0; summary.entries_bytes()];
-        let position = u64::from(summary.entries_position);
-        self.handle(segment)
-            .and_then(|file| file.read_at(&mut bytes, position))
-            .map_err(|error| self.io(segment, error))?;
-        if crc32c::crc32c_append(segment.seed, &bytes) != summary.entries_crc {
+        let position = summary.entries_position as usize;
+        let part = self.part(segment, position, position + summary.entries_bytes(), None)?;
+        let bytes = part.as_ref().get(..summary.entries_bytes()).unwrap_or(&[]);
+        if crc32c::crc32c_append(segment.seed, bytes) != summary.entries_crc {
             let what = format!("the index of log {} fails its checksum", summary.log);
             return Err(Damage {
                 file: self.layout.segment(segment.seq),
-                position,
+                position: position as u64,
                 what,
             }
             .into());
         }
-        let runs: Arc<[Run]> = decode_runs(&bytes).into();
+        let runs: Arc<[Run]> = decode_runs(bytes).into();
         lock(&self.entries).insert(segment.epoch, summary.log, Arc::clone(&runs));
         Ok(runs)
     }
 
-    /// The bytes of the first of these runs, and of those that can be read along with it.
-    pub(crate) fn payloads(&self, log: LogId, runs: &[(Arc<Segment>, Run)]) -> Result<Vec<Bytes>, ReadError> {
-        let Some((segment, first)) = runs.first() else {
-            return Ok(Vec::new());
-        };
-        let (count, end) = stretch(segment, first, runs);
-        let start = first.position as usize;
-        let mut bytes = vec![0; end - start];
-        self.handle(segment)
-            .and_then(|file| file.read_at(&mut bytes, start as u64))
-            .map_err(|error| self.io(segment, error))?;
-        let bytes = Bytes::from(bytes);
-        runs.iter()
-            .take(count)
-            .map(|(_, run)| self.verified(log, segment, run, &bytes, start))
-            .collect()
+    /// The bytes of the runs of a stretch: of all of them, or of those before one that is damaged. An error if already the
+    /// first one is.
+    pub(crate) fn payloads(
+        &self,
+        log: LogId,
+        stretch: &Stretch<'_>,
+        room: Option<Room>,
+    ) -> Result<Vec<Bytes>, ReadError> {
+        let segment = stretch.segment;
+        let part = self.part(segment, stretch.start, stretch.end, room)?;
+        let bytes = Bytes::from_owner(part);
+        let mut payloads = Vec::with_capacity(stretch.runs.len());
+        for (_, run) in stretch.runs {
+            match self.verified(log, segment, run, &bytes, stretch.start) {
+                Ok(payload) => payloads.push(payload),
+                Err(error) if payloads.is_empty() => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(payloads)
     }
 
     /// Cuts a run's batches out of what was read from `start` on.
@@ -190,20 +240,43 @@ impl Files {
     }
 }
 
-/// How many runs from the front lie close enough to be read at once, and where the last of them ends.
-fn stretch(segment: &Arc<Segment>, first: &Run, runs: &[(Arc<Segment>, Run)]) -> (usize, usize) {
-    let start = first.position as usize;
-    let mut end = start + first.frame_bytes(segment.kind);
-    let mut count = 1;
-    for (other, run) in runs.iter().skip(1) {
-        let position = run.position as usize;
-        let run_end = position + run.frame_bytes(segment.kind);
-        let near = position >= end && position - end <= GAP_BYTES_MAX && run_end - start <= READ_BYTES_MAX;
-        if other.epoch != segment.epoch || !near {
-            break;
+/// Runs of a log that lie close enough in a segment to be read at once.
+#[derive(Clone, Copy)]
+pub(crate) struct Stretch<'a> {
+    pub(crate) segment: &'a Arc<Segment>,
+    pub(crate) runs: &'a [(Arc<Segment>, Run)],
+    /// Where the first one starts and the last one ends.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+impl<'a> Stretch<'a> {
+    /// As many runs from the front as fit into `bytes_max`, at least one; `None` of none.
+    pub(crate) fn of(runs: &'a [(Arc<Segment>, Run)], bytes_max: usize) -> Option<Self> {
+        let (segment, first) = runs.first()?;
+        let start = first.position as usize;
+        let mut end = start + first.frame_bytes(segment.kind);
+        let mut count = 1;
+        for (other, run) in runs.iter().skip(1) {
+            let position = run.position as usize;
+            let run_end = position + run.frame_bytes(segment.kind);
+            let near = position >= end && position - end <= GAP_BYTES_MAX && run_end - start <= bytes_max;
+            if other.epoch != segment.epoch || !near {
+                break;
+            }
+            end = run_end;
+            count += 1;
         }
-        end = run_end;
-        count += 1;
+        Some(Stretch {
+            segment,
+            runs: runs.get(..count)?,
+            start,
+            end,
+        })
     }
-    (count, end)
+
+    /// Memory that it takes.
+    pub(crate) fn buffer_bytes(&self) -> usize {
+        self.end - self.start + 2 * BLOCK_BYTES
+    }
 }

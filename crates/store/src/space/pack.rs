@@ -27,6 +27,7 @@ use crate::format::group::{GROUP_HEADER_BYTES, GroupHeader};
 use crate::format::header::{SegmentHeader, SegmentKind};
 use crate::format::{BLOCK_BYTES, seed, whole_blocks};
 use crate::index::{Run, Span};
+use crate::read::Stretch;
 use crate::segment::Segment;
 use crate::shared::{Event, Shared, State};
 use crate::wal::committer::write_footer;
@@ -35,6 +36,8 @@ use crate::wal::writer::GroupWriter;
 
 /// Most segments that one packing replaces.
 const SEGMENTS_MAX: usize = 1024;
+/// Most bytes that are read at a time, unless a single run is larger.
+const PACK_READ_BYTES: usize = 1 << 20;
 /// Most run entries that one packing holds in memory.
 const ENTRIES_MAX: usize = 1 << 18;
 /// What is written must be at most this fraction of what is freed.
@@ -186,8 +189,8 @@ impl Shared {
         let live = entries.iter().filter(|run| run.last_offset >= start);
         let runs: Vec<_> = live.map(|run| (Arc::clone(&span.segment), *run)).collect();
         let mut left = runs.as_slice();
-        while !left.is_empty() {
-            let payloads = self.files.payloads(log, left).map_err(unreadable)?;
+        while let Some(stretch) = Stretch::of(left, PACK_READ_BYTES) {
+            let payloads = self.files.payloads(log, &stretch, None).map_err(unreadable)?;
             for ((_, run), payload) in left.iter().zip(&payloads) {
                 packer.add(log, run, payload.clone()).map_err(io("write"))?;
             }
