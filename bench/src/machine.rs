@@ -127,21 +127,21 @@ pub(crate) fn sync_probe(folder: &Path) -> Result<(f64, f64)> {
     Ok((times[50], times[98]))
 }
 
-/// Drops the page cache, then touches and frees memory, so that every contender meets memory that the host has backed.
+/// Drops the page cache, then touches and frees memory (at most a third of the machine's), so that every contender meets
+/// memory that the host has backed. All of it at once: a part that is freed first would only be touched again.
 pub(crate) fn level_the_field(gigabytes: usize) {
     // Only root may drop caches; elsewhere both sides meet the same full cache.
     let _ = fs::write("/proc/sys/vm/drop_caches", "3");
-    for _ in 0..gigabytes {
-        touch_a_gigabyte();
-    }
+    let third = (Machine::read().memory_gb * 1e9 / 3.0) as usize;
+    touch((gigabytes << 30).min(third));
 }
 
 #[expect(
     unsafe_code,
     reason = "memory must be touched and given back to the kernel, which a Vec need not do"
 )]
-fn touch_a_gigabyte() {
-    let Ok(layout) = Layout::from_size_align(1 << 30, 4096) else {
+fn touch(bytes: usize) {
+    let Ok(layout) = Layout::from_size_align(bytes, 4096) else {
         return;
     };
     // SAFETY: the layout has a size above 0; the pointer is checked, written only within the layout, freed once.
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn touching_memory_returns_it() {
-        touch_a_gigabyte();
+        touch(1 << 20);
         let machine = Machine::read();
         assert!(machine.cores > 0 && machine.memory_gb > 0.0);
     }

@@ -56,6 +56,18 @@ struct RunArgs {
     /// Rounds, instead of the scale's own number
     #[arg(long)]
     rounds: Option<u32>,
+    /// Seconds each load counts, instead of the scale's own
+    #[arg(long)]
+    load_seconds: Option<u64>,
+    /// Seconds of load before the first case, instead of the scale's own
+    #[arg(long)]
+    warm_up_seconds: Option<u64>,
+    /// Gigabytes that the catch-up reader of C2 reads, instead of the scale's own
+    #[arg(long)]
+    catch_up_gb: Option<u64>,
+    /// Gigabytes stored before the restart of R1, instead of the scale's own
+    #[arg(long)]
+    restart_gb: Option<u64>,
     /// Anabranch's binary; the release build of this workspace if not given
     #[arg(long)]
     binary: Option<PathBuf>,
@@ -109,6 +121,10 @@ fn run(args: &RunArgs) -> Result<()> {
     raise_descriptor_limit()?;
     let mut scale = if args.quick { Scale::QUICK } else { Scale::FULL };
     scale.rounds = args.rounds.unwrap_or(scale.rounds);
+    scale.load_seconds = args.load_seconds.unwrap_or(scale.load_seconds);
+    scale.warm_up_seconds = args.warm_up_seconds.unwrap_or(scale.warm_up_seconds);
+    scale.catch_up_gb = args.catch_up_gb.unwrap_or(scale.catch_up_gb);
+    scale.restart_gb = args.restart_gb.unwrap_or(scale.restart_gb);
     let places = Places {
         binary,
         jars: broker::kafka_jars(bench)?,
