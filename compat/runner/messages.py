@@ -5,7 +5,7 @@ from .wire import In, Out
 PRODUCE, FETCH, LIST_OFFSETS, METADATA = 0, 1, 2, 3
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, JOIN_GROUP = 8, 9, 10, 11
 HEARTBEAT, LEAVE_GROUP, SYNC_GROUP, DESCRIBE_GROUPS, LIST_GROUPS = 12, 13, 14, 15, 16
-API_VERSIONS, CREATE_TOPICS, DELETE_TOPICS = 18, 19, 20
+API_VERSIONS, CREATE_TOPICS, DELETE_TOPICS, DELETE_RECORDS = 18, 19, 20, 21
 DESCRIBE_LOG_DIRS, DELETE_GROUPS, OFFSET_DELETE = 35, 42, 47
 
 
@@ -75,6 +75,16 @@ def delete_topic(wire, name):
     answer.unpack("ii")
     answer.text()
     return answer.unpack("h")
+
+
+def delete_records(wire, topic, partition, offset):
+    """(low watermark, error) of DeleteRecords version 0; offset -1 means all."""
+    body = Out().pack("i", 1).text(topic).pack("iiqi", 1, partition, offset, 15000)
+    answer = wire.call(DELETE_RECORDS, 0, body.data())
+    answer.unpack("ii")
+    answer.text()
+    _, _, low, error = answer.unpack("iiqh")
+    return low, error
 
 
 def produce(wire, topic, partition, batch, acks=-1):

@@ -306,6 +306,23 @@ def validate_only(context):
     check(name not in messages.metadata(wire)["topics"], "the topic was made")
 
 
+@scenario("wire-delete-compacted", who=RAW)
+def delete_compacted(context):
+    """DeleteRecords is refused (POLICY_VIOLATION) where the policy is compact alone, and works where delete is part of it."""
+    wire = context.wire()
+    records = batch.build([(b"k%d" % i, b"v") for i in range(4)])
+    kept = context.topic("kept", cleanup_policy="compact")
+    context.raw_write(kept, records)
+    low, error = messages.delete_records(wire, kept, 0, 2)
+    check((low, error) == (-1, 44), f"compact: low watermark {low}, error {error}")
+    check(messages.list_offset(wire, kept, 0, -2)[-1] == 0, "the start of the log has moved all the same")
+    both = context.topic("both", cleanup_policy="compact,delete")
+    context.raw_write(both, records)
+    low, error = messages.delete_records(wire, both, 0, 2)
+    check((low, error) == (2, 0), f"compact,delete: low watermark {low}, error {error}")
+    check(messages.list_offset(wire, both, 0, -2)[-1] == 2, "the start of the log has not moved")
+
+
 @scenario("wire-admin-walk", who=RAW)
 def admin_walk(context):
     """What admin pages do: sizes of logs, groups live, empty and never committed; deletion of offsets and groups."""

@@ -94,11 +94,16 @@ fn retention_does_not_decide_again_what_is_not_durable_so_far() {
 #[test]
 fn records_of_compacted_topics_stay() {
     let mut node = node(&[]);
-    let wish = wish("t", 1, &[("cleanup.policy", "compact")]);
-    let commands = node.create_topic(at(0), &wish, fresh(1)).unwrap();
+    let compact = wish("t", 1, &[("cleanup.policy", "compact")]);
+    let commands = node.create_topic(at(0), &compact, fresh(1)).unwrap();
     apply_all(&mut node, &commands);
     let refused = node.delete_records(LogId(0), 0).unwrap_err();
     assert_eq!(refused.code(), ErrorCode::PolicyViolation);
+    // Where delete is part of the policy, too, it is allowed: the rule of Kafka's `Partition.deleteRecordsOnLeader`.
+    let both = wish("both", 1, &[("cleanup.policy", "compact,delete")]);
+    let commands = node.create_topic(at(0), &both, fresh(2)).unwrap();
+    apply_all(&mut node, &commands);
+    assert_eq!(node.delete_records(LogId(1), 0), Ok((Vec::new(), 0)));
 }
 
 fn stats(log: LogId, timestamps: &[i64]) -> LogStats {
