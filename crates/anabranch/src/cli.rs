@@ -3,6 +3,8 @@
 use clap::builder::styling::{AnsiColor, Style, Styles};
 use clap::{Parser, Subcommand};
 
+use crate::client::{Connection, Early};
+use crate::failure::{Failure, Outcome};
 use crate::output::Format;
 use crate::{cluster, config, consume, group, produce, serve, topic};
 
@@ -46,6 +48,9 @@ pub(crate) struct Cli {
     )]
     pub(crate) format: Format,
 
+    #[command(flatten)]
+    early: Early,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -71,6 +76,42 @@ pub(crate) enum Command {
     Reference,
     /// Show, explain and check the broker's settings.
     Config(config::Args),
+}
+
+impl Cli {
+    /// Gives the command what was said before it.
+    ///
+    /// # Errors
+    /// A broker was named for a command that talks to none.
+    pub(crate) fn settled(mut self) -> Outcome<Cli> {
+        match (self.command.connection(), self.early.given()) {
+            (Some(connection), _) => {
+                connection.complete(&self.early, Connection::bootstrap_of_environment());
+            }
+            (None, Some(flag)) => {
+                return Err(
+                    Failure::usage(format!("{flag} is for commands that talk to a broker"))
+                        .hint("`anabranch serve --help` shows what a broker itself is told"),
+                );
+            }
+            (None, None) => {}
+        }
+        Ok(self)
+    }
+}
+
+impl Command {
+    /// Which broker the command talks to; `None` for those that talk to none.
+    fn connection(&mut self) -> Option<&mut Connection> {
+        match self {
+            Command::Topic(args) => Some(&mut args.connection),
+            Command::Produce(args) => Some(&mut args.connection),
+            Command::Consume(args) => Some(&mut args.connection),
+            Command::Group(args) => Some(&mut args.connection),
+            Command::Cluster(args) => Some(&mut args.connection),
+            Command::Serve(_) | Command::Config(_) | Command::Version | Command::Reference => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
-    connection: Connection,
+    pub(crate) connection: Connection,
 }
 
 #[derive(Debug, Serialize)]

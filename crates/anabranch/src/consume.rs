@@ -77,7 +77,7 @@ pub(crate) struct Args {
     #[arg(short = 'K', long, value_name = "TEXT", default_value = ":")]
     key_separator: String,
     #[command(flatten)]
-    connection: Connection,
+    pub(crate) connection: Connection,
 }
 
 pub(crate) fn run(args: &Args, format: Format) -> Outcome {

@@ -70,6 +70,17 @@ impl Failure {
     }
 }
 
+/// What the system says of an error, as part of a sentence: without the number that only programmers know.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map(|first| first.to_lowercase().chain(letters).collect())
+        .unwrap_or_default()
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
@@ -79,10 +90,22 @@ impl fmt::Display for Failure {
 /// Writing the output failed. A reader that has seen enough is no failure.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
-        let failure = Failure::failed(format!("cannot write the output: {error}"));
+        let failure = Failure::failed(format!("cannot write the output: {}", reason(&error)));
         Failure {
             quiet: error.kind() == io::ErrorKind::BrokenPipe,
             ..failure
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_words() {
+        let missing = io::Error::from_raw_os_error(2);
+        assert_eq!(reason(&missing), "no such file or directory");
+        assert_eq!(reason(&io::Error::other("")), "");
     }
 }

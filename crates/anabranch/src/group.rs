@@ -25,7 +25,7 @@ Examples:
 #[command(after_help = EXAMPLES, disable_help_subcommand = true)]
 pub(crate) struct Args {
     #[command(flatten)]
-    connection: Connection,
+    pub(crate) connection: Connection,
     #[command(subcommand)]
     command: GroupCommand,
 }

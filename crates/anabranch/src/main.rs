@@ -41,11 +41,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match run(&cli) {
+    let format = cli.format;
+    match cli.settled().and_then(|cli| run(&cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) if failure.quiet => ExitCode::SUCCESS,
         Err(failure) => {
-            output::report(&failure, cli.format);
+            output::report(&failure, format);
             ExitCode::from(failure.exit as u8)
         }
     }

@@ -25,7 +25,7 @@ use rdkafka::util::Timeout;
 use self::input::{Input, Reading, Records};
 use self::tally::{Summary, Tally};
 use crate::client::{Connection, setup_error};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, reason};
 use crate::output::Format;
 use crate::record::{Header, Record};
 
@@ -86,7 +86,7 @@ pub(crate) struct Args {
     #[arg(long)]
     idempotent: bool,
     #[command(flatten)]
-    connection: Connection,
+    pub(crate) connection: Connection,
 }
 
 fn header(text: &str) -> Result<Header, String> {
@@ -174,7 +174,8 @@ fn open(files: &[PathBuf]) -> Outcome<Vec<(String, Box<dyn BufRead>)>> {
             sources.push(stdin());
             continue;
         }
-        let cannot = |error: io::Error| Failure::failed(format!("cannot read {}: {error}", path.display()));
+        let cannot =
+            |error: io::Error| Failure::failed(format!("cannot read {}: {}", path.display(), reason(&error)));
         let file = File::open(path).map_err(cannot)?;
         if file.metadata().map_err(cannot)?.is_dir() {
             return Err(Failure::failed(format!(

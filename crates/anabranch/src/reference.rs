@@ -17,6 +17,8 @@ what they can do, other clients can do as well.
 - `--bootstrap HOST:PORT` (`-b`, also `--bootstrap-server` and `--brokers`) names the broker, else the environment
   variable `ANABRANCH_BOOTSTRAP`, else `127.0.0.1:9092`. Without a port, 9092 is meant.
 - `--timeout DURATION` is how long to wait for the broker (10 s), `-X KEY=VALUE` sets a property of librdkafka.
+- These three may stand before the command or behind it: `anabranch -b HOST:PORT topic list`. What stands behind is
+  stronger.
 - `--format json` prints one JSON document on standard output, and errors as a JSON object on standard error:
   `{\"error\":\"...\",\"hint\":\"...\",\"exit_code\":3}`.
 - Results go to standard output, everything said to a person to standard error. Progress is shown only on a terminal.

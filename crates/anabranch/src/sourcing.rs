@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anabranch_server::settings::{self, ITEMS, Resolved, Sources};
 use clap::{ArgAction, ArgMatches, FromArgMatches};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, reason};
 
 /// Where settings are taken from besides flags of their own.
 #[derive(Debug, clap::Args)]
@@ -113,8 +113,9 @@ impl Sourcing {
             Some(path) => {
                 let text = std::fs::read_to_string(path).map_err(|error| {
                     Failure::usage(format!(
-                        "cannot read the configuration file {}: {error}",
-                        path.display()
+                        "cannot read the configuration file {}: {}",
+                        path.display(),
+                        reason(&error)
                     ))
                 })?;
                 Some((path.display().to_string(), text))

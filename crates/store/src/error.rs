@@ -74,6 +74,16 @@ pub enum OpenError {
         /// What was tried.
         action: &'static str,
     },
+    /// The path, or one above it, is a file.
+    #[error(
+        "{} cannot be the data folder: this path, or one above it, is a file; choose another path, or move the \
+         file away",
+        path.display()
+    )]
+    NotAFolder {
+        /// What should have been a folder.
+        path: PathBuf,
+    },
     /// No space is left for the first segment.
     #[error("no space left for {}: free some space on that file system and start again", path.display())]
     Full {
@@ -146,6 +156,7 @@ impl OpenError {
         match source.kind() {
             io::ErrorKind::ReadOnlyFilesystem => OpenError::ReadOnly { path },
             io::ErrorKind::PermissionDenied => OpenError::Permission { path, action },
+            io::ErrorKind::NotADirectory => OpenError::NotAFolder { path },
             _ if is_out_of_space(&source) => OpenError::Full { path },
             _ => OpenError::Io { path, action, source },
         }
@@ -241,6 +252,10 @@ mod tests {
         assert!(matches!(
             sort(io::ErrorKind::PermissionDenied),
             OpenError::Permission { .. }
+        ));
+        assert!(matches!(
+            sort(io::ErrorKind::NotADirectory),
+            OpenError::NotAFolder { .. }
         ));
         assert!(matches!(sort(io::ErrorKind::StorageFull), OpenError::Full { .. }));
         assert!(matches!(

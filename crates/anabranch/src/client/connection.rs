@@ -9,7 +9,7 @@ use anabranch_server::settings::parse_duration_ms;
 use rdkafka::ClientConfig;
 
 use super::{TopicPartition, log_dirs};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, reason};
 
 /// Kafka's port, for a broker named without one.
 const DEFAULT_PORT: u16 = 9092;
@@ -17,29 +17,72 @@ const DEFAULT_PORT: u16 = 9092;
 /// Longest wait for one address to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// Names the broker where no flag does.
+const BOOTSTRAP_VARIABLE: &str = "ANABRANCH_BOOTSTRAP";
+
+/// The broker if nobody names one.
+const BOOTSTRAP_DEFAULT: &str = "127.0.0.1:9092";
+
+/// Patience with the broker if nobody says more.
+const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
+
 /// The flags that say which broker to talk to; the same for all client commands.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct Connection {
-    /// The broker to start from; several may be separated by commas.
+    /// The broker to start from; several may be separated by commas [env: ANABRANCH_BOOTSTRAP]
+    /// [default: 127.0.0.1:9092].
     #[arg(
         short = 'b',
         long,
         alias = "bootstrap-server",
         alias = "brokers",
         global = true,
-        env = "ANABRANCH_BOOTSTRAP",
-        hide_env_values = true,
-        default_value = "127.0.0.1:9092",
         value_name = "HOST:PORT"
     )]
-    bootstrap: String,
-    /// How long to wait for the broker.
-    #[arg(long, global = true, default_value = "10s", value_name = "DURATION", value_parser = duration)]
-    timeout: Duration,
+    bootstrap: Option<String>,
+    /// How long to wait for the broker [default: 10s].
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    timeout: Option<Duration>,
     /// Set a property of librdkafka, the Kafka client inside these commands.
     #[arg(short = 'X', global = true, value_name = "KEY=VALUE", value_parser = property)]
     properties: Vec<(String, String)>,
+}
+
+/// The same flags before the command: `anabranch -b HOST:PORT topic list`. They are arguments of their own and not
+/// clap's global ones, which would stand in the help of commands that talk to no broker, too.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Connection, for commands that talk to a broker")]
+pub(crate) struct Early {
+    /// The broker to start from; several may be separated by commas.
+    #[arg(
+        id = "early-bootstrap",
+        short = 'b',
+        long = "bootstrap",
+        alias = "bootstrap-server",
+        alias = "brokers",
+        value_name = "HOST:PORT"
+    )]
+    bootstrap: Option<String>,
+    /// How long to wait for the broker.
+    #[arg(id = "early-timeout", long = "timeout", value_name = "DURATION", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// Set a property of librdkafka.
+    #[arg(id = "early-properties", short = 'X', value_name = "KEY=VALUE", value_parser = property)]
+    properties: Vec<(String, String)>,
+}
+
+impl Early {
+    /// One of the flags that were given, by its name.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        [
+            (self.bootstrap.is_some(), "--bootstrap"),
+            (self.timeout.is_some(), "--timeout"),
+            (!self.properties.is_empty(), "-X"),
+        ]
+        .into_iter()
+        .find_map(|(given, name)| given.then_some(name))
+    }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -52,14 +95,30 @@ fn property(text: &str) -> Result<(String, String), String> {
 }
 
 impl Connection {
+    /// Fills in what was not said behind the command: from the flags before it, then from the environment's
+    /// `bootstrap`.
+    pub(crate) fn complete(&mut self, early: &Early, bootstrap: Option<String>) {
+        let named = self.bootstrap.take().or_else(|| early.bootstrap.clone());
+        self.bootstrap = named.or(bootstrap);
+        self.timeout = self.timeout.or(early.timeout);
+        // The last value of a property counts.
+        self.properties.splice(0..0, early.properties.iter().cloned());
+    }
+
+    /// What the environment says about the broker.
+    pub(crate) fn bootstrap_of_environment() -> Option<String> {
+        let value = std::env::var_os(BOOTSTRAP_VARIABLE).filter(|value| !value.is_empty())?;
+        Some(value.to_string_lossy().into_owned())
+    }
+
     /// How long to wait for an answer of the broker.
     pub(crate) fn timeout(&self) -> Duration {
-        self.timeout
+        self.timeout.unwrap_or(TIMEOUT_DEFAULT)
     }
 
     /// The broker as the user named it, for messages.
     pub(crate) fn broker(&self) -> &str {
-        &self.bootstrap
+        self.bootstrap.as_deref().unwrap_or(BOOTSTRAP_DEFAULT)
     }
 
     /// The configuration of a librdkafka client, after making sure that somebody listens at the address.
@@ -83,29 +142,29 @@ impl Connection {
 
     /// Bytes on disk of each partition that the broker named first has; empty if it does not say.
     pub(crate) fn sizes(&self, partitions: &[TopicPartition]) -> BTreeMap<TopicPartition, i64> {
-        let stream = self.bootstrap.split(',').find_map(|server| {
+        let stream = self.broker().split(',').find_map(|server| {
             let (host, port) = split_server(server).ok()?;
-            connect(&host, port, self.timeout.min(CONNECT_TIMEOUT)).ok()
+            connect(&host, port, self.timeout().min(CONNECT_TIMEOUT)).ok()
         });
         stream
-            .and_then(|stream| log_dirs::sizes(stream, self.timeout, partitions))
+            .and_then(|stream| log_dirs::sizes(stream, self.timeout(), partitions))
             .unwrap_or_default()
     }
 
     /// The broker list with ports, if at least one of its addresses accepts a connection.
     fn reach(&self) -> Outcome<String> {
         let servers: Vec<(String, u16)> = self
-            .bootstrap
+            .broker()
             .split(',')
             .map(split_server)
             .collect::<Result<_, _>>()
             .map_err(|why| {
-                Failure::usage(format!("--bootstrap {}: {why}", self.bootstrap))
+                Failure::usage(format!("--bootstrap {}: {why}", self.broker()))
                     .hint("write HOST:PORT, for example 127.0.0.1:9092")
             })?;
         let mut refusals = Vec::new();
         for (host, port) in &servers {
-            match connect(host, *port, self.timeout.min(CONNECT_TIMEOUT)) {
+            match connect(host, *port, self.timeout().min(CONNECT_TIMEOUT)) {
                 Ok(_) => {
                     let texts: Vec<String> = servers
                         .iter()
@@ -150,25 +209,21 @@ fn connect(host: &str, port: u16, timeout: Duration) -> Result<TcpStream, String
         .to_socket_addrs()
         .map_err(|_| "the host name cannot be resolved".to_owned())?
         .collect();
-    let mut refusal = "the host name has no address".to_owned();
+    let mut why = "the host name has no address".to_owned();
     for address in addresses {
         match TcpStream::connect_timeout(&address, timeout) {
             Ok(stream) => return Ok(stream),
-            Err(error) => refusal = reason(&error, timeout),
+            Err(error) => why = refusal(&error, timeout),
         }
     }
-    Err(refusal)
+    Err(why)
 }
 
-/// The reason of a failed connection without the number that only programmers know.
-fn reason(error: &io::Error, timeout: Duration) -> String {
+/// Why a connection failed.
+fn refusal(error: &io::Error, timeout: Duration) -> String {
     match error.kind() {
-        io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
         io::ErrorKind::TimedOut => format!("no answer within {} s", timeout.as_secs_f32()),
-        _ => {
-            let text = error.to_string();
-            text.split(" (os error").next().unwrap_or_default().to_lowercase()
-        }
+        _ => reason(error),
     }
 }
 
@@ -179,10 +234,57 @@ mod tests {
 
     fn connection(bootstrap: &str) -> Connection {
         Connection {
-            bootstrap: bootstrap.to_owned(),
-            timeout: Duration::from_secs(1),
+            bootstrap: Some(bootstrap.to_owned()),
+            timeout: Some(Duration::from_secs(1)),
             properties: Vec::new(),
         }
+    }
+
+    #[test]
+    fn flags_behind_the_command_are_stronger_than_those_before_it() {
+        let property = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let early = Early {
+            bootstrap: Some("early:1".to_owned()),
+            timeout: Some(Duration::from_secs(7)),
+            properties: vec![property("a", "early"), property("b", "early")],
+        };
+        let environment = Some("environment:1".to_owned());
+        let mut late = Connection {
+            properties: vec![property("a", "late")],
+            ..connection("late:1")
+        };
+        late.complete(&early, environment.clone());
+        assert_eq!(
+            (late.broker(), late.timeout()),
+            ("late:1", Duration::from_secs(1))
+        );
+        assert_eq!(
+            late.properties,
+            [
+                property("a", "early"),
+                property("b", "early"),
+                property("a", "late")
+            ]
+        );
+        let mut silent = Connection::default();
+        silent.complete(&early, environment.clone());
+        assert_eq!(
+            (silent.broker(), silent.timeout()),
+            ("early:1", Duration::from_secs(7))
+        );
+        let mut silent = Connection::default();
+        silent.complete(&Early::default(), environment);
+        assert_eq!(silent.broker(), "environment:1");
+        silent = Connection::default();
+        silent.complete(&Early::default(), None);
+        assert_eq!(
+            (silent.broker(), silent.timeout()),
+            (BOOTSTRAP_DEFAULT, TIMEOUT_DEFAULT)
+        );
+        assert_eq!(
+            (early.given(), Early::default().given()),
+            (Some("--bootstrap"), None)
+        );
     }
 
     #[test]

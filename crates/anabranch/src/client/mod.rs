@@ -13,7 +13,7 @@ mod message;
 mod native;
 mod watch;
 
-pub(crate) use connection::Connection;
+pub(crate) use connection::{Connection, Early};
 pub(crate) use message::received;
 pub(crate) use native::{
     Admin, ApiError, ConfigChange, ConfigEntry, GroupDescription, GroupMember, NewTopic, Node, OffsetSpec,

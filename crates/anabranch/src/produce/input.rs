@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 
 use clap::ValueEnum;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, reason};
 use crate::record::{self, Record};
 
 /// The longest line that is read: far more than a broker takes, so that it, and not memory, is the limit.
@@ -105,7 +105,7 @@ impl<R: BufRead> Records<R> {
     }
 
     fn cannot_read(&self, error: &io::Error) -> Failure {
-        Failure::failed(format!("cannot read {}: {error}", self.name))
+        Failure::failed(format!("cannot read {}: {}", self.name, reason(error)))
     }
 }
 

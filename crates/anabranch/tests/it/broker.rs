@@ -175,7 +175,7 @@ fn files_are_sent_one_after_the_other() {
     // A file that is not there is noticed before anything is sent.
     let failed = broker.run(&["produce", &topic, path, "/nowhere/b.txt"]).expect(1);
     assert!(
-        failed.err.contains("cannot read /nowhere/b.txt: No such file"),
+        failed.err.contains("cannot read /nowhere/b.txt: no such file"),
         "{}",
         failed.err
     );

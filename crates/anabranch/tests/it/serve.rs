@@ -96,6 +96,37 @@ fn a_port_in_use_is_named_with_what_to_do() {
     assert!(failed.err.contains("choose another address"), "{}", failed.err);
 }
 
+/// Each message names the path, what is wrong with it, and what to do; none has a number that only programmers know.
+#[test]
+fn a_path_that_cannot_hold_data_is_named_with_cause_and_cure() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("file"), "x").unwrap();
+    std::fs::create_dir(at("photos")).unwrap();
+    std::fs::write(at("photos/holiday.jpg"), "x").unwrap();
+    for (path, cause, cure) in [
+        ("file", "is a file", "choose another path"),
+        ("file/data", "is a file", "choose another path"),
+        (
+            "photos",
+            "it holds \"holiday.jpg\"",
+            "choose an empty or a new folder",
+        ),
+    ] {
+        let mut command = program();
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--http", "none", "--data"])
+            .arg(at(path));
+        let failed = finish(&mut command, b"").expect(1);
+        for part in [at(path).to_str().unwrap(), cause, cure] {
+            assert!(failed.err.contains(part), "{part}: {}", failed.err);
+        }
+        assert!(!failed.err.contains("os error"), "{}", failed.err);
+    }
+    assert_eq!(std::fs::read(at("file")).unwrap(), b"x");
+    assert_eq!(std::fs::read_dir(at("photos")).unwrap().count(), 1);
+}
+
 /// A client in the middle of a request keeps a shutdown waiting; whoever cannot wait says so again.
 #[test]
 fn a_second_signal_ends_it_at_once() {

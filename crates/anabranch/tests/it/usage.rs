@@ -116,6 +116,51 @@ fn no_broker_is_code_4_with_cause_and_remedy() {
     assert_eq!(error["error"], format!("cannot reach {free}: connection refused"));
 }
 
+/// People put the address first as often as last; both must name the broker, and neither may be dropped silently.
+#[test]
+fn the_broker_may_be_named_before_the_command_or_behind_it() {
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .to_string();
+    for args in [
+        &["-b", &free, "topic", "list"][..],
+        &["topic", "-b", &free, "list"],
+        &["topic", "list", "-b", &free],
+        &["--bootstrap", &free, "cluster"],
+        &["--bootstrap-server", &free, "--timeout", "1s", "group", "list"],
+        &["-b", "nowhere.invalid:1", "consume", "t", "-b", &free],
+    ] {
+        let failed = run(args).expect(4);
+        assert!(
+            failed.err.contains(&format!("cannot reach {free}")),
+            "{args:?}: {}",
+            failed.err
+        );
+    }
+    let failed = finish(
+        program()
+            .args(["-b", &free, "cluster"])
+            .env("ANABRANCH_BOOTSTRAP", "nowhere.invalid:1"),
+        b"",
+    )
+    .expect(4);
+    assert!(
+        failed.err.contains(&format!("cannot reach {free}")),
+        "{}",
+        failed.err
+    );
+    let failed = run(&["-b", &free, "version"]).expect(2);
+    assert!(
+        failed
+            .err
+            .contains("--bootstrap is for commands that talk to a broker"),
+        "{}",
+        failed.err
+    );
+}
+
 #[test]
 fn a_listener_that_is_no_broker_is_code_4() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
