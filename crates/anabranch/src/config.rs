@@ -36,6 +36,8 @@ enum ConfigCommand {
     },
     /// Print the reference page of all settings, in Markdown.
     Reference,
+    /// Print the reference page of all limits, in Markdown.
+    Limits,
 }
 
 #[derive(Debug, clap::Args)]
@@ -69,6 +71,7 @@ pub(crate) fn run(args: &Args, format: Format) -> Outcome {
         ConfigCommand::Explain(args) => explain(args),
         ConfigCommand::Check { file } => check(file),
         ConfigCommand::Reference => output::print(&settings::reference_page()),
+        ConfigCommand::Limits => output::print(&settings::limits_page()),
     }
 }
 

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anabranch_core::limits;
+
 /// Where the broker listens unless told otherwise: this machine only.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:9092";
 
@@ -161,19 +163,19 @@ impl Default for Storage {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            request_bytes_max: 100 << 20,
-            request_budget_bytes: 256 << 20,
-            response_budget_bytes: 256 << 20,
-            receive_buffer_bytes_max: 256 << 10,
-            in_flight_requests_max: 64,
-            in_flight_bytes_max: 8 << 20,
-            connections_max: 20_000,
-            connections_per_ip_max: 20_000,
-            idle_timeout: Duration::from_secs(10 * 60),
-            stall_timeout: Duration::from_secs(10),
-            body_rate_min: 64 << 10,
-            write_timeout: Duration::from_secs(30),
-            fetch_wait_max: Duration::from_secs(5 * 60),
+            request_bytes_max: limits::REQUEST_BYTES_MAX,
+            request_budget_bytes: limits::REQUEST_MEMORY_BYTES_MAX,
+            response_budget_bytes: limits::RESPONSE_MEMORY_BYTES_MAX,
+            receive_buffer_bytes_max: limits::RECEIVE_BUFFER_BYTES_MAX,
+            in_flight_requests_max: limits::REQUESTS_IN_FLIGHT_PER_CONNECTION_MAX,
+            in_flight_bytes_max: limits::REQUEST_BYTES_IN_FLIGHT_PER_CONNECTION_MAX,
+            connections_max: limits::CONNECTIONS_MAX,
+            connections_per_ip_max: limits::CONNECTIONS_PER_ADDRESS_MAX,
+            idle_timeout: Duration::from_millis(limits::CONNECTION_IDLE_MS_MAX),
+            stall_timeout: Duration::from_millis(limits::REQUEST_STALL_MS_MAX),
+            body_rate_min: limits::REQUEST_BYTES_PER_SECOND_MIN,
+            write_timeout: Duration::from_millis(limits::RESPONSE_WRITE_MS_MAX),
+            fetch_wait_max: Duration::from_millis(limits::FETCH_WAIT_MS_MAX),
             shutdown_timeout: Duration::from_secs(10),
             shutdown_grace: Duration::from_millis(200),
         }

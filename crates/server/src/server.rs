@@ -12,6 +12,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use anabranch_core::ids::Lsn;
+use anabranch_core::limits::RECEIVE_BUFFERS_LARGE_MAX;
 use anabranch_core::node::Options as NodeOptions;
 use anabranch_store::{Disk, Event, OpenError, RealDisk, Store};
 use tokio::sync::{Notify, mpsc};
@@ -32,9 +33,6 @@ use crate::recovery::Recovery;
 use crate::shutdown::{Phase, Shutdown};
 use crate::timed_disk::TimedDisk;
 
-/// How many connections may have a large receive buffer at a time.
-const LARGE_BUFFERS: usize = 256;
-
 /// How long connections may take to end once they are cut.
 const CUT_TIME: Duration = Duration::from_secs(1);
 
@@ -42,7 +40,7 @@ const CUT_TIME: Duration = Duration::from_secs(1);
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A socket could not be bound.
-    #[error("cannot listen on {address}: {error}; choose another address, or stop who uses this one")]
+    #[error("cannot listen on {address}: {}", listen_reason(error))]
     Listen {
         /// As configured.
         address: String,
@@ -61,6 +59,22 @@ pub enum StartError {
     /// No address to listen on.
     #[error("no listener is configured: give at least one address as HOST:PORT")]
     NoListener,
+}
+
+/// Why an address could not be listened on, and the cure.
+fn listen_reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another process listens there; stop it, or choose another address".to_owned()
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "this machine has no such address; 0.0.0.0 stands for all that it has".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => {
+            "no permission; ports below 1024 are for privileged processes, choose a higher one".to_owned()
+        }
+        _ => error.to_string(),
+    }
 }
 
 /// Why a server that ran has come to an end that it should not have.
@@ -243,7 +257,11 @@ fn shared(config: &Config, committed: Lsn, metrics: Arc<Metrics>) -> Shared {
     let limits = config.limits.clone();
     Shared {
         requests: RequestBudget::new(limits.request_budget_bytes),
-        read_ahead: Budget::new(limits.receive_buffer_bytes_max.saturating_mul(LARGE_BUFFERS)),
+        read_ahead: Budget::new(
+            limits
+                .receive_buffer_bytes_max
+                .saturating_mul(RECEIVE_BUFFERS_LARGE_MAX),
+        ),
         durable: Durable::new(committed),
         shutdown: Arc::new(Shutdown::default()),
         metrics,

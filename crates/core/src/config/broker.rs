@@ -172,10 +172,10 @@ pub const KEYS: &[ConfigKey] = &[
     ConfigKey::new("log.segment.delete.delay.ms", Long, Some("60000"), Check::AtLeast(0),
         "Accepted without effect: there are no files per topic to delete.")
         .accepted_only(),
-    ConfigKey::new("max.connections", Int, Some("10000"), Check::AtLeast(1),
+    ConfigKey::new("max.connections", Int, Some("20000"), Check::AtLeast(1),
         "How many connections may be open.")
         .read_only(),
-    ConfigKey::new("max.connections.per.ip", Int, Some("10000"), Check::AtLeast(0),
+    ConfigKey::new("max.connections.per.ip", Int, Some("20000"), Check::AtLeast(0),
         "How many connections may be open from one address.")
         .read_only(),
     ConfigKey::new("message.max.bytes", Int, Some("1048588"), Check::AtLeast(0),

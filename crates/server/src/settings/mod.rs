@@ -15,6 +15,7 @@
 
 mod item;
 mod kafka;
+mod limits;
 mod reference;
 mod resolve;
 mod source;
@@ -30,6 +31,7 @@ use crate::config::{Advertised, Config, Durability, Listener};
 
 pub use item::{Flag, Item, Kind};
 pub use kafka::{KAFKA_ENV_PREFIX, broker_keys};
+pub use limits::limits_page;
 pub use reference::{explain, reference_page};
 pub use resolve::{Resolved, resolve};
 pub use source::{Origin, SettingError, SettingErrors, Sources};
