@@ -9,6 +9,7 @@
 pub mod codec;
 pub mod config;
 pub mod cursor;
+pub mod elastic;
 pub mod group;
 pub mod ids;
 pub mod limits;

@@ -144,6 +144,13 @@ impl SlotSet {
     }
 }
 
+impl Default for SlotSet {
+    /// No slot.
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
 impl FromIterator<Slot> for SlotSet {
     fn from_iter<T: IntoIterator<Item = Slot>>(slots: T) -> Self {
         let mut set = Self::empty();

@@ -5,7 +5,7 @@
 //! AlterConfigs, for this broker or for all ("cluster default").
 
 use super::ConfigType::{Boolean, Double, Int, List, Long, Short, String};
-use super::{Check, ConfigKey};
+use super::{Check, ConfigKey, elastic};
 
 const HOUR_MS: i64 = 3_600_000;
 const MINUTE_MS: i64 = 60_000;
@@ -42,6 +42,20 @@ pub const KEYS: &[ConfigKey] = &[
         .read_only(),
     ConfigKey::new("delete.topic.enable", Boolean, Some("true"), Check::Any,
         "Whether topics can be deleted by request."),
+    elastic::BROKER_BALANCE_COOLDOWN,
+    elastic::COMMIT_EVIDENCE.broker,
+    elastic::FENCE_TIMEOUT.broker,
+    elastic::BROKER_INTERVAL,
+    elastic::MERGE_DELAY.broker,
+    elastic::MODE.broker,
+    elastic::OFFSETS.broker,
+    elastic::SLICES_MAX.broker,
+    elastic::SPLIT_COOLDOWN.broker,
+    elastic::SPLIT_MIN_REMAINING.broker,
+    elastic::STEAL_MIN_MS.broker,
+    elastic::STEAL_MIN_REMAINING.broker,
+    elastic::WATCHDOG_COMMIT.broker,
+    elastic::WATCHDOG_FETCH.broker,
     ConfigKey::new("fetch.max.bytes", Int, Some("57671680"), Check::AtLeast(1024),
         "The most bytes of records in one Fetch answer, whatever the client asks for.")
         .read_only(),

@@ -1,7 +1,7 @@
 //! Configuration keys of groups (KIP-848), resource type GROUP.
 
 use super::ConfigType::Int;
-use super::{Check, ConfigKey};
+use super::{Check, ConfigKey, elastic};
 
 /// All group keys, in name order.
 pub const KEYS: &[ConfigKey] = &[
@@ -13,4 +13,18 @@ pub const KEYS: &[ConfigKey] = &[
         "A member that is silent for so long is expelled, in milliseconds. It must lie between \
          group.consumer.min.session.timeout.ms and group.consumer.max.session.timeout.ms.")
         .from(&[("group.consumer.session.timeout.ms", 1)]),
+    elastic::GROUP_BALANCE_COOLDOWN,
+    elastic::COMMIT_EVIDENCE.group,
+    elastic::FENCE_TIMEOUT.group,
+    elastic::GROUP_INTERVAL,
+    elastic::MERGE_DELAY.group,
+    elastic::MODE.group,
+    elastic::OFFSETS.group,
+    elastic::SLICES_MAX.group,
+    elastic::SPLIT_COOLDOWN.group,
+    elastic::SPLIT_MIN_REMAINING.group,
+    elastic::STEAL_MIN_MS.group,
+    elastic::STEAL_MIN_REMAINING.group,
+    elastic::WATCHDOG_COMMIT.group,
+    elastic::WATCHDOG_FETCH.group,
 ];

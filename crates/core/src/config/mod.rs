@@ -17,6 +17,7 @@
 //! Values are kept as the strings that came. No value is ever a file name, a class or an address to connect to.
 
 pub mod broker;
+mod elastic;
 pub mod group;
 mod resolve;
 pub mod settings;
@@ -25,6 +26,7 @@ pub mod topic;
 mod value;
 
 pub use resolve::{Candidate, Layers, Source, Values, candidates, effective};
+pub(crate) use settings::Reader;
 pub use settings::{BrokerSettings, ConsumerGroupSettings, TimestampType, TopicSettings};
 pub use value::Check;
 pub(crate) use value::words_of;

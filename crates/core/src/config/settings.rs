@@ -63,14 +63,14 @@ pub struct ConsumerGroupSettings {
 
 /// Reads one scope's values. A value that does not parse (it was checked when it was set, so an older version did that)
 /// counts as the default of its key.
-struct Reader<'a> {
-    scope: Scope,
-    own: Option<(&'a Values, Source)>,
-    layers: Layers<'a>,
+pub(crate) struct Reader<'a> {
+    pub(crate) scope: Scope,
+    pub(crate) own: Option<(&'a Values, Source)>,
+    pub(crate) layers: Layers<'a>,
 }
 
 impl Reader<'_> {
-    fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         let Some(key) = lookup(self.scope, name) else {
             return String::new();
         };
@@ -92,7 +92,7 @@ impl Reader<'_> {
     }
 
     /// A number that no check lets be negative.
-    fn count(&self, name: &str) -> u64 {
+    pub(crate) fn count(&self, name: &str) -> u64 {
         self.number(name).max(0).unsigned_abs()
     }
 

@@ -1,7 +1,7 @@
 //! Configuration keys of topics, with Kafka 4.1's names and defaults.
 
 use super::ConfigType::{Boolean, Double, Int, List, Long, String};
-use super::{Check, ConfigKey};
+use super::{Check, ConfigKey, elastic};
 
 const HOUR_MS: i64 = 3_600_000;
 const MINUTE_MS: i64 = 60_000;
@@ -33,6 +33,18 @@ pub const KEYS: &[ConfigKey] = &[
         "How long compaction keeps markers of deleted keys. Accepted without effect: keys are not compacted yet, so \
          markers are kept with everything else.")
         .accepted_only().from(&[("log.cleaner.delete.retention.ms", 1)]),
+    elastic::COMMIT_EVIDENCE.topic,
+    elastic::FENCE_TIMEOUT.topic,
+    elastic::MERGE_DELAY.topic,
+    elastic::MODE.topic,
+    elastic::OFFSETS.topic,
+    elastic::SLICES_MAX.topic,
+    elastic::SPLIT_COOLDOWN.topic,
+    elastic::SPLIT_MIN_REMAINING.topic,
+    elastic::STEAL_MIN_MS.topic,
+    elastic::STEAL_MIN_REMAINING.topic,
+    elastic::WATCHDOG_COMMIT.topic,
+    elastic::WATCHDOG_FETCH.topic,
     ConfigKey::new("file.delete.delay.ms", Long, Some("60000"), Check::AtLeast(0),
         "Accepted without effect: there are no files per topic to delete.")
         .accepted_only().from(&[("log.segment.delete.delay.ms", 1)]),

@@ -1,0 +1,93 @@
+//! Configuration keys of elastic groups: one text a key, for the broker, for topics and for groups.
+//!
+//! The broker's value holds for all, a topic's for all its readers, a group's for all its topics; the narrower one
+//! wins. A group key has no default of its own: while it is not set, the topic decides. What the values lead to is
+//! [`crate::elastic::ElasticSettings`].
+
+use super::ConfigType::{Int, Long, String};
+use super::{Check, ConfigKey};
+
+/// A key in the scopes that have it.
+pub(super) struct Row {
+    pub(super) broker: ConfigKey,
+    pub(super) topic: ConfigKey,
+    pub(super) group: ConfigKey,
+}
+
+macro_rules! rows {
+    ($($row:ident: $name:literal, $kind:expr, $default:literal, $check:expr, $doc:literal;)*) => {
+        $(pub(super) const $row: Row = Row {
+            broker: ConfigKey::new($name, $kind, Some($default), $check,
+                concat!($doc, " Topics and groups can have values of their own.")),
+            topic: ConfigKey::new($name, $kind, Some($default), $check,
+                concat!($doc, " Groups can have values of their own.")).from(&[($name, 1)]),
+            group: ConfigKey::new($name, $kind, None, $check,
+                concat!($doc, " While a group has no value of its own, the topic's holds.")),
+        };)*
+    };
+}
+
+rows! {
+    COMMIT_EVIDENCE: "elastic.commit.evidence", String, "previous", Check::OneOf(&["latest", "previous"]),
+        "Which commit proves that records are done, so that slots whose records were already handed out can move. \
+         previous: the commit before the newest one must cover them, since many clients commit what they are still \
+         working on. latest: the newest commit is enough; only for applications that commit after the work.";
+    FENCE_TIMEOUT: "elastic.fence.timeout.ms", Long, "30000", Check::AtLeast(100),
+        "How long slots wait for the commits of the member that gives them up, in milliseconds. After that they go \
+         back to it, and the next attempt takes the whole share away and grants it anew.";
+    MERGE_DELAY: "elastic.merge.delay.ms", Long, "300000", Check::AtLeast(0),
+        "A divided partition without any record to read for so long, in milliseconds, flows together at one member and \
+         becomes plain again. Shares of members that left do not wait for it.";
+    MODE: "elastic.mode", String, "slices", Check::OneOf(&["off", "queues", "slices"]),
+        "How a topic follows the size of its groups. slices: the unread records of a partition are divided by key among \
+         the members, when some have nothing to do. off: as Apache Kafka; what is divided flows together. \
+         queues: the number of queues follows the largest group; not built yet, so that for now it is as off.";
+    OFFSETS: "elastic.offsets", String, "on-split", Check::OneOf(&["always", "on-split"]),
+        "When a group's offsets begin to carry the number of a slice. on-split: at the first division, at which the owner \
+         of the partition gives it up once. always: from the first committed offset on, so that not even that happens.";
+    SLICES_MAX: "elastic.slices.max", Int, "64", Check::Between(1, 4096),
+        "The most members that share one partition of a group.";
+    SPLIT_COOLDOWN: "elastic.split.cooldown.ms", Long, "1000", Check::AtLeast(0),
+        "The least time between two divisions of a topic in one group, in milliseconds.";
+    SPLIT_MIN_REMAINING: "elastic.split.min.remaining", Long, "1000", Check::AtLeast(1),
+        "A share is divided for members without work only if so many of its records are still to be processed.";
+    STEAL_MIN_MS: "elastic.steal.min.ms", Long, "500", Check::AtLeast(0),
+        "A member that has drained its own share takes from another only if that one has work for so long, in \
+         milliseconds at its measured rate.";
+    STEAL_MIN_REMAINING: "elastic.steal.min.remaining", Long, "1000", Check::AtLeast(1),
+        "A member that has drained its own share takes from another only if so many of that one's records are still to \
+         be processed.";
+    WATCHDOG_COMMIT: "elastic.watchdog.commit.ms", Long, "60000", Check::AtLeast(1000),
+        "A member that was handed records and has not committed anything for so long, in milliseconds, counts as one \
+         that never commits: nothing is moved away from it until it does.";
+    WATCHDOG_FETCH: "elastic.watchdog.fetch.ms", Long, "10000", Check::AtLeast(100),
+        "A member that was given a share and does not read it for so long, in milliseconds, is made to fetch its \
+         positions again, once; then the group is not divided any more.";
+}
+
+/// Keys about a group as a whole: topics have none.
+pub(super) const BALANCE_COOLDOWN: &str = "elastic.balance.cooldown.ms";
+/// The same.
+pub(super) const INTERVAL: &str = "elastic.interval.ms";
+
+const BALANCE_COOLDOWN_DOC: &str = "The least time between two moves of whole partitions between members that all have work, in milliseconds. \
+     Members without work do not wait for it.";
+const INTERVAL_DOC: &str =
+    "How often a group is looked at when nothing happens to its members, in milliseconds.";
+
+pub(super) const BROKER_BALANCE_COOLDOWN: ConfigKey = ConfigKey::new(
+    BALANCE_COOLDOWN,
+    Long,
+    Some("30000"),
+    Check::AtLeast(0),
+    BALANCE_COOLDOWN_DOC,
+);
+pub(super) const GROUP_BALANCE_COOLDOWN: ConfigKey = BROKER_BALANCE_COOLDOWN.from(&[(BALANCE_COOLDOWN, 1)]);
+pub(super) const BROKER_INTERVAL: ConfigKey = ConfigKey::new(
+    INTERVAL,
+    Long,
+    Some("1000"),
+    Check::Between(10, 3_600_000),
+    INTERVAL_DOC,
+);
+pub(super) const GROUP_INTERVAL: ConfigKey = BROKER_INTERVAL.from(&[(INTERVAL, 1)]);

@@ -1,0 +1,219 @@
+//! What an elastic group goes by: typed values of the `elastic.*` keys.
+
+use crate::config::{Layers, Reader, Scope, Source, Values, lookup};
+
+/// How a topic follows the size of its groups (`elastic.mode`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// The unread records of a partition are divided by key.
+    #[default]
+    Slices,
+    /// The number of queues follows the largest group; nothing is divided.
+    Queues,
+    /// Not at all.
+    Off,
+}
+
+/// Which commit proves that records are done (`elastic.commit.evidence`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommitEvidence {
+    /// The distinct one before the newest: for clients that commit ahead of their work.
+    #[default]
+    Previous,
+    /// The newest: for clients whose commit means done.
+    Latest,
+}
+
+impl CommitEvidence {
+    /// How many commits with progress it takes until what was handed out is proven.
+    pub fn commits(self) -> u64 {
+        match self {
+            Self::Previous => 2,
+            Self::Latest => 1,
+        }
+    }
+}
+
+/// From when on a group's offsets carry slice ids (`elastic.offsets`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SliceOffsets {
+    /// From its first division on.
+    #[default]
+    OnSplit,
+    /// From its first committed offset on.
+    Always,
+}
+
+/// What one topic goes by in one group: the group's value of a key if it has one, else the topic's, else the broker's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElasticSettings {
+    /// `elastic.mode`.
+    pub mode: Mode,
+    /// `elastic.commit.evidence`.
+    pub evidence: CommitEvidence,
+    /// `elastic.offsets`.
+    pub offsets: SliceOffsets,
+    /// `elastic.slices.max`: members that share one partition.
+    pub slices_max: u32,
+    /// `elastic.split.min.remaining`, records.
+    pub split_min_remaining: u64,
+    /// `elastic.split.cooldown.ms`, milliseconds.
+    pub split_cooldown_ms: u64,
+    /// `elastic.steal.min.remaining`, records.
+    pub steal_min_remaining: u64,
+    /// `elastic.steal.min.ms`, milliseconds of work.
+    pub steal_min_ms: u64,
+    /// `elastic.merge.delay.ms`, milliseconds.
+    pub merge_delay_ms: u64,
+    /// `elastic.fence.timeout.ms`, milliseconds.
+    pub fence_timeout_ms: u64,
+    /// `elastic.watchdog.commit.ms`, milliseconds.
+    pub watchdog_commit_ms: u64,
+    /// `elastic.watchdog.fetch.ms`, milliseconds.
+    pub watchdog_fetch_ms: u64,
+}
+
+/// What a group goes by as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupElasticSettings {
+    /// `elastic.interval.ms`, milliseconds.
+    pub interval_ms: u64,
+    /// `elastic.balance.cooldown.ms`, milliseconds.
+    pub balance_cooldown_ms: u64,
+}
+
+impl ElasticSettings {
+    /// The settings of a topic with these overrides in a group with these.
+    pub fn new(topic: &Values, group: &Values, layers: Layers<'_>) -> Self {
+        let of_topic = Reader {
+            scope: Scope::Topic,
+            own: Some((topic, Source::Topic)),
+            layers,
+        };
+        let of_group = Reader {
+            scope: Scope::Group,
+            own: Some((group, Source::Group)),
+            layers,
+        };
+        // A value that an older version stored and this one refuses counts as not set.
+        let set =
+            |key: &str, value: &String| lookup(Scope::Group, key).is_some_and(|key| key.check(value).is_ok());
+        let read = |key: &str| match group.get(key) {
+            Some(value) if set(key, value) => &of_group,
+            _ => &of_topic,
+        };
+        let text = |key: &str| read(key).text(key).trim().to_owned();
+        let count = |key: &str| read(key).count(key);
+        Self {
+            mode: match text("elastic.mode").as_str() {
+                "off" => Mode::Off,
+                "queues" => Mode::Queues,
+                _ => Mode::Slices,
+            },
+            evidence: match text("elastic.commit.evidence").as_str() {
+                "latest" => CommitEvidence::Latest,
+                _ => CommitEvidence::Previous,
+            },
+            offsets: match text("elastic.offsets").as_str() {
+                "always" => SliceOffsets::Always,
+                _ => SliceOffsets::OnSplit,
+            },
+            slices_max: u32::try_from(count("elastic.slices.max")).unwrap_or(u32::MAX),
+            split_min_remaining: count("elastic.split.min.remaining"),
+            split_cooldown_ms: count("elastic.split.cooldown.ms"),
+            steal_min_remaining: count("elastic.steal.min.remaining"),
+            steal_min_ms: count("elastic.steal.min.ms"),
+            merge_delay_ms: count("elastic.merge.delay.ms"),
+            fence_timeout_ms: count("elastic.fence.timeout.ms"),
+            watchdog_commit_ms: count("elastic.watchdog.commit.ms"),
+            watchdog_fetch_ms: count("elastic.watchdog.fetch.ms"),
+        }
+    }
+}
+
+impl GroupElasticSettings {
+    /// The settings of a group with these overrides.
+    pub fn new(group: &Values, layers: Layers<'_>) -> Self {
+        let read = Reader {
+            scope: Scope::Group,
+            own: Some((group, Source::Group)),
+            layers,
+        };
+        Self {
+            interval_ms: read.count("elastic.interval.ms"),
+            balance_cooldown_ms: read.count("elastic.balance.cooldown.ms"),
+        }
+    }
+}
+
+impl Default for ElasticSettings {
+    fn default() -> Self {
+        let none = Values::new();
+        Self::new(&none, &none, nothing_set(&none))
+    }
+}
+
+impl Default for GroupElasticSettings {
+    fn default() -> Self {
+        let none = Values::new();
+        Self::new(&none, nothing_set(&none))
+    }
+}
+
+fn nothing_set(none: &Values) -> Layers<'_> {
+    Layers {
+        broker: none,
+        cluster: none,
+        fixed: none,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(pairs: &[(&str, &str)]) -> Values {
+        let owned = pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        owned.collect()
+    }
+
+    #[test]
+    fn the_narrower_scope_wins() {
+        let (none, fixed) = (Values::new(), values(&[("elastic.split.min.remaining", "10")]));
+        let layers = Layers {
+            broker: &none,
+            cluster: &none,
+            fixed: &fixed,
+        };
+        let topic = values(&[("elastic.split.min.remaining", "20"), ("elastic.mode", "off")]);
+        let group = values(&[("elastic.split.min.remaining", "30"), ("elastic.mode", "slices")]);
+        let least = |topic: &Values, group: &Values| {
+            let settings = ElasticSettings::new(topic, group, layers);
+            (settings.split_min_remaining, settings.mode)
+        };
+        assert_eq!(least(&none, &none), (10, Mode::Slices));
+        assert_eq!(least(&topic, &none), (20, Mode::Off));
+        assert_eq!(least(&topic, &group), (30, Mode::Slices));
+        assert_eq!(least(&none, &group), (30, Mode::Slices));
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_keys() {
+        let settings = ElasticSettings::default();
+        assert_eq!(settings.split_min_remaining, 1000);
+        assert_eq!(settings.slices_max, 64);
+        assert_eq!(settings.evidence, CommitEvidence::Previous);
+        assert_eq!(settings.offsets, SliceOffsets::OnSplit);
+        assert_eq!(GroupElasticSettings::default().interval_ms, 1000);
+    }
+
+    #[test]
+    fn a_value_that_an_older_version_stored_and_this_one_refuses_counts_as_the_default() {
+        let none = Values::new();
+        let odd = values(&[("elastic.mode", "sometimes"), ("elastic.slices.max", "many")]);
+        let settings = ElasticSettings::new(&odd, &odd, nothing_set(&none));
+        assert_eq!((settings.mode, settings.slices_max), (Mode::Slices, 64));
+    }
+}
