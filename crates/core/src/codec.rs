@@ -130,6 +130,11 @@ impl Encoder {
         self.out.extend_from_slice(value);
     }
 
+    /// Bytes as they are, for values whose length is known.
+    pub fn raw(&mut self, value: &[u8]) {
+        self.out.extend_from_slice(value);
+    }
+
     /// A value that may be missing.
     pub fn opt<T>(&mut self, value: Option<T>, put: impl FnOnce(&mut Self, T)) {
         self.bool(value.is_some());
@@ -324,6 +329,13 @@ impl<'a> Decoder<'a> {
         let mut id = [0; 16];
         id.copy_from_slice(self.take(16, "a 16-byte id")?);
         Ok(id)
+    }
+
+    /// So many bytes as they are.
+    pub fn raw<const N: usize>(&mut self) -> Result<[u8; N], CodecError> {
+        let mut raw = [0; N];
+        raw.copy_from_slice(self.take(N, "bytes of known length")?);
+        Ok(raw)
     }
 
     /// A value that may be missing.

@@ -180,6 +180,19 @@ limits! {
             "Committed offsets of a group without members are forgotten after so long, as in Kafka.";
     }
 
+    "Divided cursors" {
+        CHAIN_SLICES_MAX: usize = 8, "chain.slices.max", "slices",
+            "Slices that a member's share of a partition may consist of before moves wait for its commits.";
+        CHAIN_CLOSED_IDS_MAX: usize = 1_024, "chain.closed.ids.max", "ids",
+            "Ids of finished slices that a member's share remembers, since a paused client may stand on any of them. Beyond it, slots move from or to the member only with a rebalance.";
+        HANDED_OUT_RECORDS_MAX: usize = 65_536, "handed.out.records.max", "records",
+            "Records handed out to a member and not yet committed that are remembered one by one (16 bytes each). Beyond it the oldest half is remembered as a block: slots in it move later, never earlier.";
+        SERVED_CEILING_STEP: u64 = 65_536, "served.ceiling.step", "offsets",
+            "How far ahead the mark of what was handed out is made durable: one journal entry per so many offsets, and at most so many are read again after a restart.";
+        SLICE_ID_QUARANTINE_MS: u64 = 604_800_000, "slice.id.quarantine.ms", "milliseconds",
+            "How long a retired slice id rests before it names another slice: applications store offsets and come back to them.";
+    }
+
     "Retention" {
         RETENTION_CLOCK_SPEED: u64 = 24, "retention.clock.speed", "times real time",
             "How fast the clock that retention goes by may catch up with the wall clock. After a jump of a year nothing is deleted at once: the clock needs two weeks to get there; a weekend that the machine was off takes two hours.";

@@ -8,7 +8,6 @@
 
 use std::collections::BTreeMap;
 
-use anabranch_core::cursor::Cursor;
 use anabranch_core::node::Node;
 
 use crate::broker::{Broker, node_options};
@@ -349,7 +348,7 @@ impl Run {
                     .groups()
                     .get(&group.name)
                     .and_then(|group| group.cursors.get(&key.1));
-                let position = cursor.map(|Cursor::Plain(plain)| plain.offset);
+                let position = cursor.map(|cursor| cursor.outside_view(None).offset);
                 if position != Some(log.high_watermark()) {
                     let end = log.high_watermark();
                     return Some(format!(

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::state::{
     ConsumerGroup, Current, Generation, Group, Held, Kind, Member, MemberState, Partitions, Sharers,
 };
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, CursorChange};
 use crate::ids::TopicId;
 
 /// One durable change of one group.
@@ -93,6 +93,17 @@ pub enum GroupChange {
         /// All who share it; if nobody does it is the assignor's again.
         sharers: Sharers,
     },
+    /// A divided cursor changed, in this order.
+    CursorEdits {
+        /// Group id.
+        group: String,
+        /// The topic.
+        topic: TopicId,
+        /// The partition.
+        partition: i32,
+        /// One or more changes.
+        changes: Vec<CursorChange>,
+    },
     /// The group is gone with all it had.
     Gone {
         /// Group id.
@@ -113,6 +124,7 @@ impl GroupChange {
             | Self::Cursors { group, .. }
             | Self::CursorsGone { group, .. }
             | Self::Shared { group, .. }
+            | Self::CursorEdits { group, .. }
             | Self::Gone { group } => group,
         }
     }
@@ -200,9 +212,30 @@ pub(crate) fn apply(groups: &mut Groups, change: &GroupChange) {
                 }
             }
         }
+        GroupChange::CursorEdits {
+            group,
+            topic,
+            partition,
+            changes,
+        } => {
+            let cursors = &mut groups.entry(group.clone()).or_default().cursors;
+            for change in changes {
+                edit_cursor(cursors, (*topic, *partition), change);
+            }
+        }
         GroupChange::Gone { group } => {
             groups.remove(group);
         }
+    }
+}
+
+/// A replay may begin behind the division of a cursor that is gone by now: then there is nothing to change.
+fn edit_cursor(cursors: &mut BTreeMap<(TopicId, i32), Cursor>, key: (TopicId, i32), change: &CursorChange) {
+    match cursors.get_mut(&key) {
+        Some(cursor) => {
+            change.apply(cursor);
+        }
+        None => cursors.extend(change.start().map(|cursor| (key, cursor))),
     }
 }
 

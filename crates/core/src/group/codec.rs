@@ -13,7 +13,7 @@ use super::state::{
     ClassicMember, Current, Generation, Held, Member, Partitions, Progress, Seat, Sharers, Sharing,
 };
 use crate::codec::{CodecError, Decoder, Encoder};
-use crate::cursor::{Cursor, Plain};
+use crate::cursor::{Cursor, CursorChange};
 use crate::ids::TopicId;
 
 /// Format version of changes and snapshots.
@@ -94,7 +94,7 @@ impl GroupChange {
                 e.list(cursors, |e, (topic, partition, cursor)| {
                     e.id(&topic.0);
                     e.ivar(i64::from(*partition));
-                    put_cursor(e, cursor);
+                    cursor.put(e);
                 });
             }
             Self::CursorsGone { group, partitions } => {
@@ -115,6 +115,17 @@ impl GroupChange {
                 e.id(&topic.0);
                 e.ivar(i64::from(*partition));
                 put_sharers(e, sharers);
+            }
+            Self::CursorEdits {
+                group,
+                topic,
+                partition,
+                changes,
+            } => {
+                start(e, 11, group);
+                e.id(&topic.0);
+                e.ivar(i64::from(*partition));
+                e.list(changes, |e, change| change.put(e));
             }
         }
     }
@@ -158,7 +169,7 @@ impl GroupChange {
             },
             7 => Self::Cursors {
                 group,
-                cursors: d.list(|d| Ok::<_, CodecError>((TopicId(d.id()?), d.ivar32()?, get_cursor(d)?)))?,
+                cursors: d.list(|d| Ok::<_, CodecError>((TopicId(d.id()?), d.ivar32()?, Cursor::get(d)?)))?,
             },
             8 => Self::CursorsGone {
                 group,
@@ -170,6 +181,12 @@ impl GroupChange {
                 topic: TopicId(d.id()?),
                 partition: d.ivar32()?,
                 sharers: get_sharers(d)?,
+            },
+            11 => Self::CursorEdits {
+                group,
+                topic: TopicId(d.id()?),
+                partition: d.ivar32()?,
+                changes: d.list(CursorChange::get)?,
             },
             tag => {
                 return Err(CodecError::UnknownTag {
@@ -395,30 +412,4 @@ fn get_seat(d: &mut Decoder<'_>) -> Read<Seat> {
         protocols: d.list(|d| Ok::<_, CodecError>((d.string()?, Bytes::copy_from_slice(d.bytes()?))))?,
         assignment: Bytes::copy_from_slice(d.bytes()?),
     })
-}
-
-fn put_cursor(e: &mut Encoder, cursor: &Cursor) {
-    match cursor {
-        Cursor::Plain(plain) => {
-            e.u8(0);
-            e.ivar(plain.offset);
-            e.ivar(i64::from(plain.leader_epoch));
-            e.str(&plain.metadata);
-            e.ivar(plain.commit_ms);
-            e.opt(plain.expires_ms, Encoder::ivar);
-        }
-    }
-}
-
-fn get_cursor(d: &mut Decoder<'_>) -> Read<Cursor> {
-    match d.u8()? {
-        0 => Ok(Cursor::Plain(Plain {
-            offset: d.ivar()?,
-            leader_epoch: d.ivar32()?,
-            metadata: d.string()?,
-            commit_ms: d.ivar()?,
-            expires_ms: d.opt(Decoder::ivar)?,
-        })),
-        _ => Err(d.invalid("the byte before is no kind of cursor")),
-    }
 }

@@ -10,7 +10,7 @@ use super::state::{
 };
 use super::*;
 use crate::codec::CodecError;
-use crate::cursor::{Cursor, Plain};
+use crate::cursor::{ChainState, Cursor, CursorChange, Edit, Plain, SliceId};
 use crate::ids::TopicId;
 
 fn id() -> impl Strategy<Value = TopicId> {
@@ -135,6 +135,24 @@ fn sharers() -> impl Strategy<Value = Sharers> {
     prop::collection::btree_map(name(), sharing, 0..3)
 }
 
+/// Some changes of divided cursors; all kinds are tested where they are made.
+fn edit() -> impl Strategy<Value = CursorChange> {
+    let plain = |offset| Plain {
+        offset,
+        ..Plain::default()
+    };
+    let chain = SliceId::FIRST;
+    let edit = prop_oneof![
+        any::<i64>().prop_map(move |offset| Edit::Divide { kept: plain(offset) }),
+        any::<i64>().prop_map(move |offset| Edit::Plain { plain: plain(offset) }),
+        Just(Edit::State {
+            chain,
+            state: ChainState::Dead
+        }),
+    ];
+    (any::<u64>(), edit).prop_map(|(version, edit)| CursorChange { version, edit })
+}
+
 fn change() -> impl Strategy<Value = GroupChange> {
     let group = || "[gh]";
     let since = || prop::option::of(any::<i64>());
@@ -179,6 +197,14 @@ fn change() -> impl Strategy<Value = GroupChange> {
                 sharers,
             }
         }),
+        (group(), id(), 0..9i32, prop::collection::vec(edit(), 0..4)).prop_map(
+            |(group, topic, partition, changes)| GroupChange::CursorEdits {
+                group,
+                topic,
+                partition,
+                changes
+            }
+        ),
         group().prop_map(|group| GroupChange::Gone { group }),
     ]
 }
@@ -201,7 +227,7 @@ proptest! {
     }
 
     #[test]
-    fn garbage_is_an_error_or_a_change_and_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..80), tag in 1..10u8) {
+    fn garbage_is_an_error_or_a_change_and_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..80), tag in 1..12u8) {
         let _ = GroupChange::decode(&bytes);
         let framed = [&[1, tag][..], &bytes].concat();
         let _ = GroupChange::decode(&framed);

@@ -20,7 +20,7 @@ use super::state::{ConsumerGroup, Kind};
 use super::timers::{TimerKey, TimerKind};
 use super::topics::{TopicView, Topics};
 use crate::cursor::{Cursor, Plain};
-use crate::ids::Now;
+use crate::ids::{Now, TopicId};
 
 /// Members of the consumer protocol may commit from this version on: the field then means a member epoch.
 const MEMBER_EPOCH_SINCE: i16 = 9;
@@ -60,6 +60,7 @@ impl Coordinator {
                 let error = self.check_partition(found, topic, partition);
                 if error.is_ok()
                     && let Some(found) = found
+                    && !self.is_shared(&request.group_id, found.id, partition.partition)
                 {
                     cursors.push((found.id, partition.partition, to_cursor(now, request, partition)));
                 }
@@ -72,6 +73,16 @@ impl Coordinator {
             self.record(&mut step, GroupChange::Cursors { group, cursors });
         }
         (answer, step.effects)
+    }
+
+    /// Whether members share the partition's cursor: a plain offset says nothing about their parts. It is accepted
+    /// and has no effect, since an error would make clients rejoin. In a group without members it is a reset.
+    fn is_shared(&self, group: &str, topic: TopicId, partition: i32) -> bool {
+        let cursor = self
+            .groups
+            .get(group)
+            .and_then(|g| g.cursors.get(&(topic, partition)));
+        matches!(cursor, Some(Cursor::Divided(_))) && self.has_members(group)
     }
 
     /// Whether the sender may commit at all.

@@ -177,7 +177,7 @@ impl Coordinator {
         (error, step.effects)
     }
 
-    fn has_members(&self, group: &str) -> bool {
+    pub(super) fn has_members(&self, group: &str) -> bool {
         self.is_barrier_occupied(group)
             || self
                 .consumer(group)
@@ -279,12 +279,12 @@ pub(super) fn find<'a>(topics: &'a dyn Topics, topic: &TopicRef) -> Option<Topic
 }
 
 fn fetched(partition: i32, cursor: Option<&Cursor>, error: ErrorCode) -> FetchedOffset {
-    let plain = cursor.map(Cursor::outside_view);
+    let plain = cursor.map(|cursor| cursor.outside_view(None));
     FetchedOffset {
         partition,
-        offset: plain.map_or(-1, |plain| plain.offset),
-        leader_epoch: plain.map_or(-1, |plain| plain.leader_epoch),
-        metadata: plain.map(|plain| plain.metadata.clone()).unwrap_or_default(),
+        offset: plain.as_ref().map_or(-1, |plain| plain.offset),
+        leader_epoch: plain.as_ref().map_or(-1, |plain| plain.leader_epoch),
+        metadata: plain.map(|plain| plain.metadata).unwrap_or_default(),
         error,
     }
 }

@@ -1,6 +1,5 @@
 //! Requests about groups: from the model's messages to the coordinator and back.
 
-use anabranch_core::cursor::Cursor;
 use anabranch_core::group::{
     Answer as GroupAnswer, Caller, CommitAnswer, ConsumerHeartbeat, OffsetCommit, OffsetFetch, TopicRef,
 };
@@ -153,8 +152,7 @@ impl Process {
 
     fn position(&self, key: &Key) -> Option<i64> {
         let cursor = self.node.groups().groups().get(&key.0)?.cursors.get(&key.1)?;
-        let Cursor::Plain(plain) = cursor;
-        Some(plain.offset)
+        Some(cursor.outside_view(None).offset)
     }
 
     /// The partitions that a commit names, as far as they exist.

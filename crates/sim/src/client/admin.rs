@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use anabranch_core::cursor::Cursor;
 use anabranch_core::group::{CommitPartition, OffsetCommit, TopicRef};
 use anabranch_core::node::CreateTopic;
 use anabranch_wire::ErrorCode;
@@ -233,10 +232,11 @@ impl Admin {
             return self.rest(ctx, 100);
         };
         let found = ctx.oracle.replay.groups().groups().get(&group);
-        let Some(Cursor::Plain(plain)) = found.and_then(|group| group.cursors.get(&tp)) else {
+        let Some(cursor) = found.and_then(|group| group.cursors.get(&tp)) else {
             return self.rest(ctx, 100);
         };
-        let value = ctx.world.rng.between(0, u64::try_from(plain.offset).unwrap_or(0)) as i64;
+        let highest = cursor.outside_view(None).offset;
+        let value = ctx.world.rng.between(0, u64::try_from(highest).unwrap_or(0)) as i64;
         self.commit(ctx, (group, tp), value);
     }
 

@@ -1,0 +1,103 @@
+//! Planted faults: each breaks one rule on purpose, so that tests can show that they would notice.
+//!
+//! A fault is set in [`super::Live`] and is asked for at exactly the rule it breaks. Without the cargo feature
+//! `planted-faults` (off by default) and outside of tests there is no place to set one, and the questions compile to
+//! nothing.
+
+/// One rule, broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fault {
+    /// Slots in transit from a held chain can be granted.
+    GrantBeforeFence,
+    /// A successor's id is smaller than those before it.
+    SmallerId,
+    /// A release ignores what was handed out.
+    ReleaseIgnoresServed,
+    /// A release ignores the committed position.
+    ReleaseIgnoresPosition,
+    /// Slots in transit forget that they began behind the release point.
+    TransitForgetsFrom,
+    /// Commits of a dead chain move its position.
+    DeadCommitMoves,
+    /// Commits of a dead chain open its fences.
+    DeadCommitOpensFence,
+    /// Gained slots begin at the receiver's own release point.
+    MergeAtReceiver,
+    /// One gained slot gets lost.
+    MergeLosesPiece,
+    /// A commit in an old slice is read as one in the tail.
+    OldCommitInTail,
+    /// After a give-up or a death slots in transit go on at the release point.
+    GrantAtReleasePoint,
+    /// A member that is granted slots anew keeps its old slice id.
+    SameIdAtRegrant,
+    /// Positions go back.
+    BackwardCommit,
+    /// A slice that has a successor is read no more.
+    RetiredAtOnce,
+    /// Fences and ends are judged by numbers, not by records.
+    FenceByNumber,
+    /// Plain at the highest resume point.
+    PlainAtHighest,
+    /// Plain at the lowest resume point.
+    PlainAtLowest,
+    /// A restart forgets how far slices were handed out.
+    CeilingLost,
+    /// Commits of an older assignment count.
+    OldEpochCommit,
+    /// OffsetFetch answers with the tail.
+    FetchAnswersTail,
+    /// Outsiders see the positions of held chains only.
+    OutsiderSeesHeldOnly,
+    /// A read behind the end of a slice goes on at the same number in the next.
+    PositionCarried,
+    /// Reads of what was handed out before are not noticed.
+    RewindUnmarked,
+    /// A restart does not mark the chains that were read.
+    MarkLostAtRestart,
+    /// A rewind mark is cleared by the first commit in the fresh slice, whatever the evidence.
+    MarkClearedEarly,
+    /// After a restart fences open before what was handed out is known again.
+    SettlesBlind,
+    /// The latest position is taken as evidence, whatever is asked for.
+    LatestIsEvidence,
+    /// What is handed out is not noted when it is looked up.
+    ServedNotReserved,
+    /// An empty slice between two others stays.
+    EmptySlicesStay,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::GrantBeforeFence,
+        Self::SmallerId,
+        Self::ReleaseIgnoresServed,
+        Self::ReleaseIgnoresPosition,
+        Self::TransitForgetsFrom,
+        Self::DeadCommitMoves,
+        Self::DeadCommitOpensFence,
+        Self::MergeAtReceiver,
+        Self::MergeLosesPiece,
+        Self::OldCommitInTail,
+        Self::GrantAtReleasePoint,
+        Self::SameIdAtRegrant,
+        Self::BackwardCommit,
+        Self::RetiredAtOnce,
+        Self::FenceByNumber,
+        Self::PlainAtHighest,
+        Self::PlainAtLowest,
+        Self::CeilingLost,
+        Self::OldEpochCommit,
+        Self::FetchAnswersTail,
+        Self::OutsiderSeesHeldOnly,
+        Self::PositionCarried,
+        Self::RewindUnmarked,
+        Self::MarkLostAtRestart,
+        Self::MarkClearedEarly,
+        Self::SettlesBlind,
+        Self::LatestIsEvidence,
+        Self::ServedNotReserved,
+        Self::EmptySlicesStay,
+    ];
+}
