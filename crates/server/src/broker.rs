@@ -156,6 +156,7 @@ impl Broker {
         let now = self.clock.now();
         let mut core = self.lock();
         let (groups, topics) = core.node.groups_mut();
+        let topics = &topics;
         let (result, effects) = work(groups, topics, now);
         let after = self.settle(&mut core, effects);
         (result, after)
@@ -170,6 +171,7 @@ impl Broker {
         let mut core = self.lock();
         let (token, waiting) = core.replies.wait();
         let (groups, topics) = core.node.groups_mut();
+        let topics = &topics;
         let effects = work(groups, topics, now, token);
         self.settle(&mut core, effects);
         waiting
@@ -181,6 +183,7 @@ impl Broker {
         let mut core = self.lock();
         if core.replies.forget(token) {
             let (groups, topics) = core.node.groups_mut();
+            let topics = &topics;
             let effects = groups.disconnected(now, topics, token);
             self.settle(&mut core, effects);
         }
@@ -189,7 +192,10 @@ impl Broker {
     /// Looks at the groups. Returns with the entry that the answer must wait for.
     pub(crate) fn group_read<T>(&self, work: impl FnOnce(&Coordinator, &dyn Topics) -> T) -> (T, Lsn) {
         let core = self.lock();
-        (work(core.node.groups(), core.node.state()), core.node.state_lsn())
+        (
+            work(core.node.groups(), &core.node.partitions()),
+            core.node.state_lsn(),
+        )
     }
 
     /// Journals what the coordinator did, and hands out the answers that came of it.
@@ -198,6 +204,7 @@ impl Broker {
             changes,
             replies,
             notices,
+            moved,
         } = effects;
         for change in changes {
             let lsn = self.store.append_state(Command::Group(change).encode());
@@ -205,6 +212,12 @@ impl Broker {
         }
         let after = core.node.state_lsn();
         core.replies.deliver(replies, after);
+        for (topic, partition) in moved {
+            let topic = core.node.topic_by_id(topic);
+            if let Some(log) = topic.and_then(|topic| topic.log(partition)) {
+                core.waits.wake(log);
+            }
+        }
         for notice in notices {
             tracing::info!(group = notice.group, "{}", notice.text);
         }
@@ -223,6 +236,7 @@ impl Broker {
         // The caller will sleep until whatever comes out of this, so nobody needs to wake it meanwhile.
         core.armed = Some(0);
         let (groups, topics) = core.node.groups_mut();
+        let topics = &topics;
         let effects = groups.on_time(now, topics);
         self.settle(&mut core, effects);
         core.armed = core.node.groups().next_deadline();

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::state::{
     ConsumerGroup, Current, Generation, Group, Held, Kind, Member, MemberState, Partitions, Sharers,
 };
-use crate::cursor::{Cursor, CursorChange};
+use crate::cursor::{Cursor, CursorChange, SliceIdsChange};
 use crate::ids::TopicId;
 
 /// One durable change of one group.
@@ -104,6 +104,18 @@ pub enum GroupChange {
         /// One or more changes.
         changes: Vec<CursorChange>,
     },
+    /// Slice ids of a partition were taken by the group, or are retired. The pool belongs to the partition: it has no
+    /// part in what [`apply`] makes of the groups.
+    SliceIds {
+        /// Group id.
+        group: String,
+        /// The topic.
+        topic: TopicId,
+        /// The partition.
+        partition: i32,
+        /// One or more changes.
+        changes: Vec<SliceIdsChange>,
+    },
     /// The group is gone with all it had.
     Gone {
         /// Group id.
@@ -125,6 +137,7 @@ impl GroupChange {
             | Self::CursorsGone { group, .. }
             | Self::Shared { group, .. }
             | Self::CursorEdits { group, .. }
+            | Self::SliceIds { group, .. }
             | Self::Gone { group } => group,
         }
     }
@@ -223,6 +236,7 @@ pub(crate) fn apply(groups: &mut Groups, change: &GroupChange) {
                 edit_cursor(cursors, (*topic, *partition), change);
             }
         }
+        GroupChange::SliceIds { .. } => {}
         GroupChange::Gone { group } => {
             groups.remove(group);
         }

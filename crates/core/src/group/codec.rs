@@ -13,7 +13,7 @@ use super::state::{
     ClassicMember, Current, Generation, Held, Member, Partitions, Progress, Seat, Sharers, Sharing,
 };
 use crate::codec::{CodecError, Decoder, Encoder};
-use crate::cursor::{Cursor, CursorChange};
+use crate::cursor::{Cursor, CursorChange, SliceIds, SliceIdsChange};
 use crate::ids::TopicId;
 
 /// Format version of changes and snapshots.
@@ -127,6 +127,17 @@ impl GroupChange {
                 e.ivar(i64::from(*partition));
                 e.list(changes, |e, change| change.put(e));
             }
+            Self::SliceIds {
+                group,
+                topic,
+                partition,
+                changes,
+            } => {
+                start(e, 12, group);
+                e.id(&topic.0);
+                e.ivar(i64::from(*partition));
+                e.list(changes, |e, change| change.put(e));
+            }
         }
     }
 
@@ -188,6 +199,12 @@ impl GroupChange {
                 partition: d.ivar32()?,
                 changes: d.list(CursorChange::get)?,
             },
+            12 => Self::SliceIds {
+                group,
+                topic: TopicId(d.id()?),
+                partition: d.ivar32()?,
+                changes: d.list(SliceIdsChange::get)?,
+            },
             tag => {
                 return Err(CodecError::UnknownTag {
                     at,
@@ -199,16 +216,24 @@ impl GroupChange {
     }
 }
 
-/// All groups as bytes.
-pub(crate) fn encode_groups(groups: &Groups) -> Vec<u8> {
+/// The pools of slice ids, by partition.
+pub(crate) type Pools = BTreeMap<(TopicId, i32), SliceIds>;
+
+/// All groups and pools as bytes.
+pub(crate) fn encode_groups(groups: &Groups, pools: &Pools) -> Vec<u8> {
     let mut e = Encoder::new();
     e.uvar(VERSION);
     e.list(rebuild(groups), |e, change| e.section(|e| change.put(e)));
+    e.list(pools, |e, ((topic, partition), pool)| {
+        e.id(&topic.0);
+        e.ivar(i64::from(*partition));
+        pool.put(e);
+    });
     e.into_bytes()
 }
 
-/// Groups from bytes.
-pub(crate) fn decode_groups(bytes: &[u8]) -> Read<Groups> {
+/// Groups and pools from bytes.
+pub(crate) fn decode_groups(bytes: &[u8]) -> Read<(Groups, Pools)> {
     let mut d = Decoder::new(bytes);
     check_version(&mut d, "a snapshot of groups")?;
     let mut groups = Groups::new();
@@ -219,8 +244,12 @@ pub(crate) fn decode_groups(bytes: &[u8]) -> Read<Groups> {
         apply(&mut groups, &change);
         Ok::<_, CodecError>(())
     })?;
+    let pools = get_map(&mut d, |d| {
+        let key = (TopicId(d.id()?), d.ivar32()?);
+        Ok((key, SliceIds::get_from(d)?))
+    })?;
     d.finish()?;
-    Ok(groups)
+    Ok((groups, pools))
 }
 
 fn check_version(d: &mut Decoder<'_>, what: &'static str) -> Read<()> {

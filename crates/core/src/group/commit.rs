@@ -20,7 +20,7 @@ use super::state::{ConsumerGroup, Kind};
 use super::timers::{TimerKey, TimerKind};
 use super::topics::{TopicView, Topics};
 use crate::cursor::{Cursor, Plain};
-use crate::ids::{Now, TopicId};
+use crate::ids::Now;
 
 /// Members of the consumer protocol may commit from this version on: the field then means a member epoch.
 const MEMBER_EPOCH_SINCE: i16 = 9;
@@ -56,33 +56,27 @@ impl Coordinator {
         let mut answer = Vec::with_capacity(request.topics.len().min(64));
         for (topic, partitions) in &request.topics {
             let found = find(topics, topic);
-            let check = |partition: &CommitPartition| {
-                let error = self.check_partition(found, topic, partition);
-                if error.is_ok()
-                    && let Some(found) = found
-                    && !self.is_shared(&request.group_id, found.id, partition.partition)
-                {
-                    cursors.push((found.id, partition.partition, to_cursor(now, request, partition)));
+            let mut answered = Vec::with_capacity(partitions.len().min(64));
+            for partition in partitions {
+                let mut error = self.check_partition(found, topic, partition);
+                if let (true, Some(found)) = (error.is_ok(), found) {
+                    let key = (found.id, partition.partition);
+                    let plain = to_plain(now, request, partition);
+                    let sender = (request.member_id.as_str(), request.generation_or_epoch);
+                    match self.commit_slice(&mut step, &request.group_id, sender, key, &plain) {
+                        Some(done) => error = done,
+                        None => cursors.push((found.id, partition.partition, Cursor::Plain(plain))),
+                    }
                 }
-                (partition.partition, error)
-            };
-            answer.push((topic.clone(), partitions.iter().map(check).collect()));
+                answered.push((partition.partition, error));
+            }
+            answer.push((topic.clone(), answered));
         }
         if !cursors.is_empty() {
             let group = request.group_id.clone();
             self.record(&mut step, GroupChange::Cursors { group, cursors });
         }
         (answer, step.effects)
-    }
-
-    /// Whether members share the partition's cursor: a plain offset says nothing about their parts. It is accepted
-    /// and has no effect, since an error would make clients rejoin. In a group without members it is a reset.
-    fn is_shared(&self, group: &str, topic: TopicId, partition: i32) -> bool {
-        let cursor = self
-            .groups
-            .get(group)
-            .and_then(|g| g.cursors.get(&(topic, partition)));
-        matches!(cursor, Some(Cursor::Divided(_))) && self.has_members(group)
     }
 
     /// Whether the sender may commit at all.
@@ -257,12 +251,12 @@ fn answer_all(request: &OffsetCommit, error: ErrorCode) -> CommitAnswer {
         .collect()
 }
 
-fn to_cursor(now: Now, request: &OffsetCommit, partition: &CommitPartition) -> Cursor {
-    Cursor::Plain(Plain {
+fn to_plain(now: Now, request: &OffsetCommit, partition: &CommitPartition) -> Plain {
+    Plain {
         offset: partition.offset,
         leader_epoch: partition.leader_epoch,
         metadata: partition.metadata.clone().unwrap_or_default(),
         commit_ms: now.wall_ms,
         expires_ms: (request.retention_ms >= 0).then(|| now.wall_ms.saturating_add(request.retention_ms)),
-    })
+    }
 }

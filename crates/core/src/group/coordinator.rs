@@ -7,15 +7,16 @@ use anabranch_wire::ErrorCode;
 use super::api::{Answer, JoinAnswer, Reply, SyncAnswer, Token};
 use super::change::{GroupChange, Groups, apply};
 use super::classic::{Barrier, Phase};
-use super::codec::{decode_groups, encode_groups};
+use super::codec::{Pools, decode_groups, encode_groups};
 use super::consumer::Regexes;
+use super::elastic::Elastic;
 use super::settings::GroupSettings;
 use super::state::{Group, Kind};
 use super::timers::{TimerKey, TimerKind, Timers};
 use super::topics::Topics;
 use crate::codec::CodecError;
 use crate::config::ConsumerGroupSettings;
-use crate::ids::Now;
+use crate::ids::{Now, TopicId};
 
 /// All groups of the broker.
 ///
@@ -26,6 +27,9 @@ pub struct Coordinator {
     /// Groups with timings of their own for members of the consumer protocol.
     pub(super) own_settings: BTreeMap<String, ConsumerGroupSettings>,
     pub(super) groups: Groups,
+    /// Slice ids of partitions that were ever divided. Durable, as the groups are.
+    pub(super) slice_ids: Pools,
+    pub(super) elastic: Elastic,
     pub(super) barriers: BTreeMap<String, Barrier>,
     pub(super) timers: Timers,
     pub(super) regexes: Regexes,
@@ -43,6 +47,9 @@ pub struct Effects {
     pub replies: Vec<Reply>,
     /// Worth a line in the log.
     pub notices: Vec<Notice>,
+    /// Partitions of which members read other parts than before: fetches that wait there must look again, once the
+    /// changes are durable.
+    pub moved: BTreeSet<(TopicId, i32)>,
 }
 
 /// Something an operator should know about a group, once.
@@ -136,24 +143,36 @@ impl Coordinator {
     /// Makes a change from the journal. Pure and total; the live path goes through the same function.
     pub fn apply(&mut self, change: &GroupChange) {
         apply(&mut self.groups, change);
+        if let GroupChange::SliceIds {
+            topic,
+            partition,
+            changes,
+            ..
+        } = change
+        {
+            let pool = self.slice_ids.entry((*topic, *partition)).or_default();
+            changes.iter().for_each(|change| pool.apply(change));
+        }
     }
 
     /// Makes a change and notes it for the journal.
     pub(super) fn record(&mut self, step: &mut Step<'_>, change: GroupChange) {
-        apply(&mut self.groups, &change);
+        self.apply(&change);
         step.effects.changes.push(change);
     }
 
     /// All groups as bytes, for a snapshot.
     pub fn snapshot_encode(&self) -> Vec<u8> {
-        encode_groups(&self.groups)
+        encode_groups(&self.groups, &self.slice_ids)
     }
 
     /// A coordinator with the groups of a snapshot. Sessions do not run yet: see [`Coordinator::restart_sessions`].
     pub fn snapshot_decode(settings: GroupSettings, bytes: &[u8]) -> Result<Self, CodecError> {
+        let (groups, slice_ids) = decode_groups(bytes)?;
         Ok(Self {
             settings,
-            groups: decode_groups(bytes)?,
+            groups,
+            slice_ids,
             ..Self::default()
         })
     }

@@ -49,7 +49,10 @@ impl Coordinator {
                     .unwrap_or_else(|error| refused_join(error, &request.member_id));
                 step.reply_join(token, answer);
             }
-            Ok(Host::Leader) => self.join_barrier(&mut step, fresh, token, caller, request),
+            Ok(Host::Leader) => {
+                self.end_divisions(&mut step, &request.group_id, "a client leads the group now");
+                self.join_barrier(&mut step, fresh, token, caller, request);
+            }
         }
         step.effects
     }

@@ -12,6 +12,8 @@ use crate::ids::{Now, TopicId};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TestTopics {
     rows: Vec<(String, TopicId, i32)>,
+    /// Ends of logs.
+    pub(crate) ends: std::collections::BTreeMap<(TopicId, i32), i64>,
     made: u8,
 }
 
@@ -56,6 +58,12 @@ impl Topics for TestTopics {
     }
     fn each(&self, visit: &mut dyn FnMut(TopicView<'_>)) {
         self.rows.iter().map(view).for_each(visit);
+    }
+    fn log_end(&self, topic: TopicId, partition: i32) -> i64 {
+        self.ends.get(&(topic, partition)).copied().unwrap_or(0)
+    }
+    fn log_start(&self, _: TopicId, _: i32) -> i64 {
+        0
     }
 }
 

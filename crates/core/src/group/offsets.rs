@@ -8,9 +8,9 @@ use super::api::{FetchAnswer, FetchedOffset, OffsetDeleteAnswer, OffsetFetch, To
 use super::change::GroupChange;
 use super::coordinator::{Coordinator, Effects, Step};
 use super::doors::CONSUMER;
+use super::elastic::NotYet;
 use super::protocol::Subscription;
 use super::topics::{TopicView, Topics};
-use crate::cursor::Cursor;
 use crate::ids::{Now, TopicId};
 
 impl Coordinator {
@@ -19,7 +19,7 @@ impl Coordinator {
         self.check_group_id(&request.group_id)?;
         self.check_fetch(request)?;
         let group = self.groups.get(&request.group_id);
-        let cursor = |topic: TopicId, partition: i32| group.and_then(|g| g.cursors.get(&(topic, partition)));
+        let fetched = |key: (TopicId, i32)| self.fetched(request, key);
         if let Some(wanted) = &request.topics {
             let answer = wanted.iter().map(|(topic, partitions)| {
                 let found = find(topics, topic);
@@ -28,27 +28,58 @@ impl Coordinator {
                     _ => ErrorCode::None,
                 };
                 let partitions = partitions.iter();
-                let fetched = partitions.map(|&partition| {
-                    fetched(
-                        partition,
-                        found.and_then(|topic| cursor(topic.id, partition)),
-                        error,
-                    )
+                let answered = partitions.map(|&partition| match found {
+                    Some(topic) => fetched((topic.id, partition)),
+                    None => none_committed(partition, error),
                 });
-                (topic.clone(), fetched.collect())
+                (topic.clone(), answered.collect())
             });
             return Ok(answer.collect());
         }
         let mut answer = FetchAnswer::new();
-        for ((id, partition), cursor) in group.into_iter().flat_map(|group| &group.cursors) {
-            let Some(topic) = topics.by_id(*id) else { continue };
-            let fetched = fetched(*partition, Some(cursor), ErrorCode::None);
+        for key in group.into_iter().flat_map(|group| group.cursors.keys()) {
+            let Some(topic) = topics.by_id(key.0) else {
+                continue;
+            };
+            let fetched = fetched(*key);
             match answer.last_mut() {
                 Some((TopicRef::Name(name), partitions)) if name == topic.name => partitions.push(fetched),
                 _ => answer.push((TopicRef::Name(topic.name.to_owned()), vec![fetched])),
             }
         }
         Ok(answer)
+    }
+
+    /// What one partition's cursor is to whoever asks. A member that shares the partition gets a position in its slice;
+    /// if it has none yet it is told to ask again. Everybody else sees one offset.
+    fn fetched(&self, request: &OffsetFetch, key: (TopicId, i32)) -> FetchedOffset {
+        let group = request.group_id.as_str();
+        let nothing = none_committed(key.1, ErrorCode::None);
+        let Some(cursor) = self.cursor(group, key) else {
+            return nothing;
+        };
+        let asks = request.member_id.as_deref().unwrap_or_default();
+        if self.holds(group, asks, key) {
+            match self.slice_position(group, key, asks) {
+                Some(Ok(offset)) => return FetchedOffset { offset, ..nothing },
+                Some(Err(NotYet)) => return none_committed(key.1, ErrorCode::UnstableOffsetCommit),
+                None => {}
+            }
+        }
+        let plain = self.with_live(group, key, |live| cursor.outside_view(Some(live)));
+        FetchedOffset {
+            offset: plain.offset,
+            leader_epoch: plain.leader_epoch,
+            metadata: plain.metadata,
+            ..nothing
+        }
+    }
+
+    fn holds(&self, group: &str, member_id: &str, key: (TopicId, i32)) -> bool {
+        let owners = self
+            .consumer(group)
+            .and_then(|consumer| consumer.owners.get(&key));
+        owners.is_some_and(|owners| owners.contains(member_id))
     }
 
     /// Members of the consumer protocol name themselves; a stale one is told to heartbeat first. An unknown one gets
@@ -103,13 +134,7 @@ impl Coordinator {
             ));
         }
         if !gone.is_empty() {
-            self.record(
-                &mut step,
-                GroupChange::CursorsGone {
-                    group: group.to_owned(),
-                    partitions: gone,
-                },
-            );
+            self.drop_cursors(&mut step, group, gone);
         }
         (Ok(answer), step.effects)
     }
@@ -165,6 +190,14 @@ impl Coordinator {
             Ok(()) if !self.groups.contains_key(group) => ErrorCode::GroupIdNotFound,
             Ok(()) => {
                 self.timers.cancel_group(group);
+                let all: Vec<_> = self
+                    .groups
+                    .get(group)
+                    .into_iter()
+                    .flat_map(|g| g.cursors.keys())
+                    .copied()
+                    .collect();
+                self.forget_cursors(&mut step, group, &all);
                 self.record(
                     &mut step,
                     GroupChange::Gone {
@@ -192,13 +225,7 @@ impl Coordinator {
         for id in ids {
             let expired = self.expired_cursors(now, topics, &id);
             if !expired.is_empty() {
-                self.record(
-                    &mut step,
-                    GroupChange::CursorsGone {
-                        group: id.clone(),
-                        partitions: expired,
-                    },
-                );
+                self.drop_cursors(&mut step, &id, expired);
             }
             let is_bare = self.groups.get(&id).is_some_and(|group| group.cursors.is_empty());
             if is_bare && !self.has_members(&id) {
@@ -259,15 +286,18 @@ impl Coordinator {
                 .copied()
                 .collect();
             if !partitions.is_empty() {
-                gone.push(GroupChange::CursorsGone {
-                    group: id.clone(),
-                    partitions,
-                });
+                gone.push((id.clone(), partitions));
             }
         }
-        for change in gone {
-            self.record(step, change);
+        for (group, partitions) in gone {
+            self.drop_cursors(step, &group, partitions);
         }
+    }
+
+    fn drop_cursors(&mut self, step: &mut Step<'_>, group: &str, partitions: Vec<(TopicId, i32)>) {
+        self.forget_cursors(step, group, &partitions);
+        let group = group.to_owned();
+        self.record(step, GroupChange::CursorsGone { group, partitions });
     }
 }
 
@@ -278,13 +308,12 @@ pub(super) fn find<'a>(topics: &'a dyn Topics, topic: &TopicRef) -> Option<Topic
     }
 }
 
-fn fetched(partition: i32, cursor: Option<&Cursor>, error: ErrorCode) -> FetchedOffset {
-    let plain = cursor.map(|cursor| cursor.outside_view(None));
+fn none_committed(partition: i32, error: ErrorCode) -> FetchedOffset {
     FetchedOffset {
         partition,
-        offset: plain.as_ref().map_or(-1, |plain| plain.offset),
-        leader_epoch: plain.as_ref().map_or(-1, |plain| plain.leader_epoch),
-        metadata: plain.map(|plain| plain.metadata).unwrap_or_default(),
+        offset: -1,
+        leader_epoch: -1,
+        metadata: String::new(),
         error,
     }
 }

@@ -1,6 +1,6 @@
 //! The coordinator's view of the topics, so that it depends on nobody who keeps them.
 
-use crate::ids::TopicId;
+use crate::ids::{Offset, TopicId};
 
 /// One topic, as the coordinator needs to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,4 +21,9 @@ pub trait Topics {
     fn by_id(&self, id: TopicId) -> Option<TopicView<'_>>;
     /// Visits every topic, in the order of names.
     fn each(&self, visit: &mut dyn FnMut(TopicView<'_>));
+    /// The first offset of a partition's log that readers may not see yet (its high watermark); 0 if there is no
+    /// such partition.
+    fn log_end(&self, topic: TopicId, partition: i32) -> Offset;
+    /// The first offset of a partition's log that exists; 0 if there is no such partition.
+    fn log_start(&self, topic: TopicId, partition: i32) -> Offset;
 }

@@ -3,7 +3,6 @@
 use super::command::{Command, Resource, get_logs, put_logs};
 use crate::codec::{CodecError, Decoder, Encoder};
 use crate::config::{Layers, TopicSettings, Values};
-use crate::group::{TopicView, Topics};
 use crate::ids::{LogId, TopicId};
 use crate::limits;
 use std::collections::BTreeMap;
@@ -281,28 +280,6 @@ impl State {
             .into_iter()
             .collect();
         Ok(state)
-    }
-}
-
-impl Topics for State {
-    fn by_name(&self, name: &str) -> Option<TopicView<'_>> {
-        self.topic_by_name(name).map(view)
-    }
-
-    fn by_id(&self, id: TopicId) -> Option<TopicView<'_>> {
-        self.topic_by_id(id).map(view)
-    }
-
-    fn each(&self, visit: &mut dyn FnMut(TopicView<'_>)) {
-        self.topics().map(view).for_each(visit);
-    }
-}
-
-fn view(topic: &Topic) -> TopicView<'_> {
-    TopicView {
-        id: topic.id,
-        name: &topic.name,
-        partitions: topic.partitions(),
     }
 }
 

@@ -21,7 +21,7 @@ fn joining() -> ConsumerHeartbeat {
 fn join(node: &mut Node) -> (i32, Effects) {
     let (groups, topics) = node.groups_mut();
     let (answer, effects) =
-        groups.consumer_heartbeat(at(0), topics, fresh(7), &Caller::default(), &joining());
+        groups.consumer_heartbeat(at(0), &topics, fresh(7), &Caller::default(), &joining());
     (answer.unwrap().heartbeat_interval_ms, effects)
 }
 
@@ -43,7 +43,7 @@ fn commit(node: &mut Node, epoch: i32) -> (ErrorCode, Effects) {
         topics: vec![(topic, vec![partition])],
     };
     let (groups, topics) = node.groups_mut();
-    let (answer, effects) = groups.commit(at(0), topics, &request);
+    let (answer, effects) = groups.commit(at(0), &topics, &request);
     (answer[0].1[0].1, effects)
 }
 

@@ -25,11 +25,13 @@
 //! journal is durable: then high watermarks and log starts move, and the store hears which records are gone.
 
 mod configs;
+mod partitions;
 mod records;
 mod recovery;
 mod topics;
 
 pub use configs::{AlterConfig, AlterOp, ConfigEntry};
+pub use partitions::Partitions;
 pub use records::ProducerId;
 pub use recovery::RestoreError;
 pub use topics::{CreateTopic, TopicRef, check_name, duplicates};
@@ -192,13 +194,26 @@ impl Node {
 
     /// The groups for a request about them, and the topics that they look at. The changes in the effects have been made:
     /// each is to be journalled as a [`Command::Group`], in order and under the same lock, and not to be applied.
-    pub fn groups_mut(&mut self) -> (&mut Coordinator, &State) {
-        (&mut self.groups, &self.state)
+    pub fn groups_mut(&mut self) -> (&mut Coordinator, Partitions<'_>) {
+        let partitions = Partitions {
+            state: &self.state,
+            logs: &self.logs,
+        };
+        (&mut self.groups, partitions)
+    }
+
+    /// The topics as groups see them.
+    pub fn partitions(&self) -> Partitions<'_> {
+        Partitions {
+            state: &self.state,
+            logs: &self.logs,
+        }
     }
 
     /// Lets groups take notice of topics that were created, deleted or grown; to be called after such commands.
     pub fn topics_changed(&mut self, now: Now) -> group::Effects {
-        self.groups.topics_changed(now, &self.state)
+        let (groups, partitions) = self.groups_mut();
+        groups.topics_changed(now, &partitions)
     }
 
     /// Makes a change, and says what follows for logs once its entry is durable: see [`Self::journaled`]. Total: never

@@ -227,7 +227,7 @@ fn committed_offsets_outlive_a_jump_of_the_wall_clock() {
     };
     let now = node.by_retention_clock(year_later);
     let (groups, topics) = node.groups_mut();
-    assert!(groups.expire(now, topics).changes.is_empty());
+    assert!(groups.expire(now, &topics).changes.is_empty());
 }
 
 #[test]

@@ -209,7 +209,7 @@ impl Run {
         };
         let (groups, topics) = self.node.groups_mut();
         let (_, effects) =
-            groups.consumer_heartbeat(at(1), topics, fresh(member), &Caller::default(), &request);
+            groups.consumer_heartbeat(at(1), &topics, fresh(member), &Caller::default(), &request);
         self.journal_group(effects);
     }
 
@@ -230,7 +230,7 @@ impl Run {
             ..OffsetCommit::default()
         };
         let (groups, topics) = self.node.groups_mut();
-        let (_, effects) = groups.commit(at(1), topics, &request);
+        let (_, effects) = groups.commit(at(1), &topics, &request);
         self.journal_group(effects);
     }
 

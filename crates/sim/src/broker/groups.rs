@@ -50,6 +50,7 @@ impl Process {
             Request::Join(request) => {
                 let token = self.park(lane, call);
                 let (groups, topics) = self.node.groups_mut();
+                let topics = &topics;
                 let effects = groups.join(now, topics, fresh, token, &caller(lane), &request);
                 self.settle(ctx, effects);
                 return None;
@@ -57,22 +58,26 @@ impl Process {
             Request::Sync(request) => {
                 let token = self.park(lane, call);
                 let (groups, topics) = self.node.groups_mut();
+                let topics = &topics;
                 let effects = groups.sync(now, topics, token, &request);
                 self.settle(ctx, effects);
                 return None;
             }
             Request::Heartbeat(request) => {
                 let (groups, topics) = self.node.groups_mut();
+                let topics = &topics;
                 let (error, effects) = groups.heartbeat(now, topics, &request);
                 (Answer::Heartbeat(error), effects)
             }
             Request::Leave(request) => {
                 let (groups, topics) = self.node.groups_mut();
+                let topics = &topics;
                 let (answer, effects) = groups.leave(now, topics, &request);
                 (Answer::Left(answer), effects)
             }
             Request::ConsumerHeartbeat(request) => {
                 let (groups, topics) = self.node.groups_mut();
+                let topics = &topics;
                 let (answer, effects) =
                     groups.consumer_heartbeat(now, topics, fresh, &caller(lane), &request);
                 self.watch_heartbeat(ctx, &request);
@@ -91,6 +96,7 @@ impl Process {
                 partitions,
             } => {
                 let (groups, topics) = self.node.groups_mut();
+                let topics = &topics;
                 let (answer, effects) = groups.delete_offsets(now, topics, &group, &[(topic, partitions)]);
                 let error = match answer {
                     Err(error) => error,
@@ -186,6 +192,7 @@ impl Process {
                 Some(state.current.epoch)
             });
         let (groups, topics) = self.node.groups_mut();
+        let topics = &topics;
         let (answer, effects) = groups.commit(now, topics, request);
         let accepted = !effects.changes.is_empty();
         let after = self.settle(ctx, effects);
@@ -205,7 +212,7 @@ impl Process {
     }
 
     fn offset_fetch(&self, request: &OffsetFetch) -> Answer {
-        let answer = self.node.groups().fetch(self.node.state(), request);
+        let answer = self.node.groups().fetch(&self.node.partitions(), request);
         answer.map_or_else(Answer::Refused, Answer::Offsets)
     }
 
@@ -213,6 +220,7 @@ impl Process {
     pub(super) fn on_time(&mut self, ctx: &mut Ctx<'_>) {
         let now = ctx.world.now();
         let (groups, topics) = self.node.groups_mut();
+        let topics = &topics;
         let effects = groups.on_time(now, topics);
         for notice in &effects.notices {
             if notice.text.contains("expelled") {
@@ -238,6 +246,7 @@ impl Process {
             self.tokens.remove(&token);
             let now = ctx.world.now();
             let (groups, topics) = self.node.groups_mut();
+            let topics = &topics;
             let effects = groups.disconnected(now, topics, token);
             self.settle(ctx, effects);
         }
@@ -247,6 +256,7 @@ impl Process {
     pub(super) fn expire_groups(&mut self, ctx: &mut Ctx<'_>) -> Lsn {
         let now = self.node.by_retention_clock(ctx.world.now());
         let (groups, topics) = self.node.groups_mut();
+        let topics = &topics;
         let effects = groups.expire(now, topics);
         for change in &effects.changes {
             ctx.world

@@ -75,7 +75,11 @@ impl Coordinator {
         if self.put_member(step, group, member) {
             self.next_epoch(step, group, modern);
         }
+        let chains = self.chains_of(group, &id);
         self.reconcile(step, group, &id, Some(&owned), subscription_changed);
+        if owned.is_empty() {
+            self.renew_chains(step, group, (&id, chains), &id);
+        }
         if self.finish_yields(step, group, &id) {
             self.reconcile(step, group, &id, Some(&owned), false);
         }
@@ -186,9 +190,7 @@ impl Coordinator {
         // A member that is about to release something gets an answer: only with it can it release.
         let releases = state.current.progress == Progress::Unrevoked;
         let assignment = encode_assignment(&by_name(&state.current.assigned, step.topics));
-        let must_rejoin = self
-            .consumer(group)
-            .is_some_and(|consumer| consumer.must_rejoin(id));
+        let must_rejoin = self.must_rejoin(group, id);
         if must_rejoin && !releases {
             self.tell_to_rejoin(step.now.mono_ms, group, id);
             return Err(ErrorCode::RebalanceInProgress);
@@ -211,10 +213,7 @@ impl Coordinator {
             return error;
         }
         self.restart_session(now.mono_ms, group, id);
-        if self
-            .consumer(group)
-            .is_some_and(|consumer| consumer.must_rejoin(id))
-        {
+        if self.must_rejoin(group, id) {
             self.tell_to_rejoin(now.mono_ms, group, id);
             return ErrorCode::RebalanceInProgress;
         }

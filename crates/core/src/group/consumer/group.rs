@@ -12,7 +12,6 @@ use crate::group::state::{
     ConsumerGroup, Current, Kind, Member, MemberState, Partitions, Progress, Sharing, same_partitions,
 };
 use crate::group::timers::{TimerKey, TimerKind};
-use crate::ids::TopicId;
 
 /// Compiled patterns kept before unused ones are looked for.
 const REGEXES_KEPT: usize = 256;
@@ -192,13 +191,15 @@ impl Coordinator {
         }
         for member_id in leaving {
             self.timers.cancel_member(group, &member_id);
+            let held = self.member(group, &member_id).map(|state| state.current.clone());
             self.record(
                 step,
                 GroupChange::MemberGone {
                     group: group.to_owned(),
-                    member_id,
+                    member_id: member_id.clone(),
                 },
             );
+            self.member_gone(step, group, &member_id, &held.unwrap_or_default());
         }
         self.next_epoch(step, group, modern);
         self.prune_regexes();
@@ -215,6 +216,7 @@ impl Coordinator {
         let Some(state) = self.member(group, old).cloned() else {
             return;
         };
+        let chains = self.chains_of(group, old);
         self.timers.cancel_member(group, old);
         self.record(
             step,
@@ -252,11 +254,12 @@ impl Coordinator {
         self.record(
             step,
             GroupChange::Current {
-                group,
+                group: group.clone(),
                 member_id,
                 current,
             },
         );
+        self.renew_chains(step, &group, (old, chains), new);
     }
 
     /// One step of a member towards its target, given what it says it owns.
@@ -284,20 +287,21 @@ impl Coordinator {
             target: &state.target,
             subscribed: &subscribed,
             owned,
-            taken: &|topic, partition| !consumer.is_free_for((topic, partition), member_id),
+            taken: &|topic, partition| !self.may_take(group, (topic, partition), member_id),
             subscription_changed,
         };
         let current = super::reconcile::step(&state.current, &around);
         if current != state.current {
-            let (group, member_id) = (group.to_owned(), member_id.to_owned());
+            let before = state.current.clone();
             self.record(
                 step,
                 GroupChange::Current {
-                    group,
-                    member_id,
+                    group: group.to_owned(),
+                    member_id: member_id.to_owned(),
                     current,
                 },
             );
+            self.held_changed(step, group, member_id, &before);
         }
     }
 
@@ -404,44 +408,5 @@ impl MemberState {
     /// Whether the member holds exactly what it shall, as far as anybody has told.
     pub(in crate::group) fn is_reconciled(&self) -> bool {
         self.current.revoking.is_empty() && same_partitions(&self.current.assigned, &self.target)
-    }
-}
-
-impl ConsumerGroup {
-    /// Whether a classic member has to rejoin: it must give something up, or what it waits for has become free. A member whose assignment stays as it is is left alone, however often the epoch grows.
-    pub(in crate::group) fn must_rejoin(&self, member_id: &str) -> bool {
-        let Some(state) = self.members.get(member_id) else {
-            return false;
-        };
-        let (current, target) = (&state.current, &state.target);
-        let wanted = |topic: &TopicId, partition: &i32| {
-            target
-                .get(topic)
-                .is_some_and(|partitions| partitions.contains(partition))
-        };
-        // Eager members stop for a rejoin, so one that has work waits until everything it is to get is free.
-        let takes_part = state.member.is_cooperative() || current.assigned.is_empty();
-        let gives_up = !current.revoking.is_empty()
-            || current
-                .assigned
-                .iter()
-                .any(|(topic, held)| held.keys().any(|p| !wanted(topic, p)));
-        let lacking = || {
-            target.iter().flat_map(|(topic, partitions)| {
-                let held = current.assigned.get(topic);
-                let lacks = move |partition: &&i32| !held.is_some_and(|held| held.contains_key(partition));
-                partitions
-                    .iter()
-                    .filter(lacks)
-                    .map(move |partition| (*topic, *partition))
-            })
-        };
-        let is_free = |key| self.is_free_for(key, member_id);
-        let gains = if takes_part {
-            lacking().any(is_free)
-        } else {
-            lacking().next().is_some() && lacking().all(is_free)
-        };
-        gives_up || gains
     }
 }

@@ -3,7 +3,8 @@
 //! - `group`: members come and go, the group epoch grows, the target assignment is made anew.
 //! - `reconcile`: one step of one member towards its target; pure.
 //! - `heartbeat`: members of the consumer protocol (KIP-848).
-//! - `classic`: members of the classic protocol, without a client leader and without a barrier.
+//! - `classic`: members of the classic protocol, without a client leader and without a barrier; `rejoin`: when such a
+//!   member has to join again.
 //! - `subscription`: from names and regular expressions to topics.
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod heartbeat_test;
 #[cfg(test)]
 mod lifecycle_test;
 mod reconcile;
+mod rejoin;
 #[cfg(test)]
 mod static_test;
 mod subscription;

@@ -1,0 +1,389 @@
+//! Members and divided cursors together: who reads what after each event of a group's life.
+
+use std::collections::BTreeMap;
+
+use anabranch_wire::slot::Slot;
+
+use super::{Key, SliceFetch};
+use crate::cursor::{ChainState, Cursor, Record, SliceOffset};
+use crate::group::coordinator::Step;
+use crate::group::harness::{Bench, alive, at, fetch, modern, simple, t};
+use crate::group::{ConsumerHeartbeatAnswer, Coordinator};
+use crate::slots::SlotSet;
+
+/// The lower half of the slots, and the upper.
+fn half(upper: bool) -> SlotSet {
+    let slots = if upper { 2048..4096 } else { 0..2048 };
+    slots.filter_map(Slot::new).collect()
+}
+
+fn slot(number: u16) -> Slot {
+    Slot::new(number).unwrap()
+}
+
+/// A group of the consumer protocol on a topic with one partition.
+struct World {
+    bench: Bench,
+    members: BTreeMap<&'static str, ConsumerHeartbeatAnswer>,
+}
+
+impl World {
+    /// Members join in order; the first holds the partition, and has committed offset 100 of 1,000.
+    fn new(names: &[&'static str]) -> Self {
+        let mut bench = Bench::new(&[("t", 1)]);
+        let key = (bench.topics.id("t"), 0);
+        bench.topics.ends.insert(key, 1_000);
+        let mut world = Self {
+            bench,
+            members: BTreeMap::new(),
+        };
+        for name in names {
+            let joined = world.bench.consumer(&modern(name, &["t"])).unwrap();
+            world.members.insert(name, joined);
+            world.calm();
+        }
+        let epoch = world.members[names[0]].member_epoch;
+        assert!(world.bench.commit(names[0], epoch, "t", 0, 100).is_ok());
+        world
+    }
+
+    fn key(&self) -> Key {
+        (self.bench.topics.id("t"), 0)
+    }
+
+    /// Everybody heartbeats until nothing changes any more.
+    fn calm(&mut self) {
+        for _ in 0..4 {
+            for (name, member) in &mut self.members {
+                let owned = member.assignment.take();
+                *member = self
+                    .bench
+                    .consumer(&alive(name, member.member_epoch, owned))
+                    .unwrap();
+            }
+        }
+        self.bench.check_fold();
+    }
+
+    fn step(&mut self, work: impl FnOnce(&mut Coordinator, &mut Step<'_>, Key)) {
+        let key = self.key();
+        let topics = self.bench.topics.clone();
+        let mut step = Step::new(self.bench.now, &topics);
+        work(&mut self.bench.coordinator, &mut step, key);
+        self.bench.take(step.effects);
+        self.bench.check_fold();
+    }
+
+    /// Divides the partition: the upper half of the slots to the second member.
+    fn split(&mut self, holder: &str, taker: &str) {
+        let taker_name = taker.to_owned();
+        self.step(|coordinator, step, key| {
+            coordinator.promise("g", key, holder, &half(false));
+            coordinator.promise("g", key, &taker_name, &half(true));
+            coordinator.begin_sharing(step, "g", key, &[taker_name.clone()].into());
+        });
+        self.calm();
+    }
+
+    /// Takes slots from a member that holds a chain, for another.
+    fn release(&mut self, from: &str, to: &str, slots: &SlotSet) {
+        self.step(|coordinator, step, key| {
+            let Some(Cursor::Divided(divided)) = coordinator.cursor("g", key) else {
+                panic!("the cursor is divided");
+            };
+            let chain = divided.chain_of(from).unwrap().0;
+            coordinator.promise("g", key, to, slots);
+            let released = coordinator.edit_cursor(step, "g", key, |edit| edit.release(chain, slots));
+            assert!(released.unwrap().is_ok());
+            coordinator.begin_sharing(step, "g", key, &[to.to_owned()].into());
+            coordinator.keep_promises(step, "g", key);
+        });
+    }
+
+    fn position(&self, member: &str) -> SliceOffset {
+        let epoch = self.members[member].member_epoch;
+        let asked = fetch(Some(member), epoch, Some(vec![(t(), vec![0])]));
+        let answer = self.bench.coordinator.fetch(&self.bench.topics, &asked).unwrap();
+        let one = &answer[0].1[0];
+        assert!(one.error.is_ok(), "{member}: {:?}", one.error);
+        SliceOffset::from_wire(one.offset).unwrap()
+    }
+
+    /// Reads at a position: hands these records out. Where it read from.
+    fn read(&mut self, position: SliceOffset, records: &[(i64, u16)], end: i64) -> SliceOffset {
+        let key = self.key();
+        let SliceFetch::Read { group, plan } = self.bench.coordinator.locate_slice(key, position) else {
+            panic!("{position:?} cannot be read");
+        };
+        let records: Vec<Record> = records
+            .iter()
+            .map(|(offset, number)| Record {
+                offset: *offset,
+                slot: slot(*number),
+            })
+            .collect();
+        assert!(
+            records
+                .iter()
+                .all(|record| plan.sieve.passes(record.offset, record.slot))
+        );
+        let topics = self.bench.topics.clone();
+        let now = self.bench.now;
+        let (reserved, effects) =
+            self.bench
+                .coordinator
+                .reserve_slice(now, &topics, &group, key, &plan, (&records, end));
+        self.bench.take(effects);
+        assert_eq!(reserved.unwrap().end, end);
+        SliceOffset::new(Some(plan.slice), plan.from).unwrap()
+    }
+
+    fn commit(&mut self, member: &str, at: SliceOffset) {
+        let epoch = self.members[member].member_epoch;
+        assert!(self.bench.commit(member, epoch, "t", 0, at.to_wire()).is_ok());
+        self.bench.check_fold();
+    }
+
+    fn slots(&self, member: &str) -> SlotSet {
+        match self.bench.coordinator.cursor("g", self.key()) {
+            Some(Cursor::Divided(divided)) => divided
+                .chain_of(member)
+                .filter(|(_, chain)| chain.state() == ChainState::Held)
+                .map_or_else(SlotSet::empty, |(_, chain)| chain.tail().pieces.slots()),
+            Some(Cursor::Plain(_)) | None => SlotSet::empty(),
+        }
+    }
+}
+
+fn moved(at: SliceOffset, offset: i64) -> SliceOffset {
+    SliceOffset::new(at.slice(), offset).unwrap()
+}
+
+#[test]
+fn a_first_split_gives_each_a_slice_from_the_committed_offset_on() {
+    let mut world = World::new(&["a", "b"]);
+    world.split("a", "b");
+    assert_eq!((world.slots("a"), world.slots("b")), (half(false), half(true)));
+    let (a, b) = (world.position("a"), world.position("b"));
+    assert!(a.slice().is_some() && b.slice().is_some() && a.slice() != b.slice());
+    assert_eq!((a.offset(), b.offset()), (100, 100));
+    assert_eq!(
+        world.bench.committed("t", 0),
+        100,
+        "outsiders see one plain offset"
+    );
+}
+
+#[test]
+fn a_release_reaches_the_taker_when_commits_prove_the_work_done() {
+    let mut world = World::new(&["a", "b", "c"]);
+    world.split("a", "b");
+    let a = world.position("a");
+    world.read(a, &[(100, 1), (101, 1_500), (105, 7)], 106);
+    let quarter: SlotSet = (1_024..2_048).filter_map(Slot::new).collect();
+    world.release("a", "c", &quarter);
+    world.calm();
+    let at_work = [slot(1_500)].into_iter().collect();
+    let rest = quarter.difference(&at_work);
+    assert_eq!(world.slots("c"), rest, "all but the slot of record 101");
+    world.commit("a", moved(a, 102));
+    world.calm();
+    assert_eq!(world.slots("c"), rest, "one commit is no proof");
+    world.commit("a", moved(a, 106));
+    world.calm();
+    assert_eq!(world.slots("c"), quarter);
+    let found = world
+        .bench
+        .coordinator
+        .locate_slice(world.key(), world.position("c"));
+    let SliceFetch::Read { plan, .. } = found else {
+        panic!("it can be read");
+    };
+    assert_eq!(
+        plan.sieve.from_of(slot(1_500)),
+        106,
+        "from the end of what was handed out"
+    );
+}
+
+#[test]
+fn what_a_leaver_had_flows_to_the_one_that_is_promised_it() {
+    let mut world = World::new(&["a", "b"]);
+    world.split("a", "b");
+    let b = world.position("b");
+    world.read(b, &[(100, 3_000), (120, 4_000)], 121);
+    world.commit("b", moved(b, 101));
+    world.bench.consumer(&alive("b", -1, None)).unwrap();
+    world.members.remove("b");
+    world.step(|coordinator, step, key| {
+        coordinator.promise("g", key, "a", &half(true));
+        coordinator.keep_promises(step, "g", key);
+    });
+    assert_eq!(world.slots("a"), SlotSet::all());
+    let a = world.position("a");
+    let from = world.read(a, &[(101, 1), (120, 4_000)], 121);
+    assert_eq!(
+        from.offset(),
+        100,
+        "the leaver's uncommitted record comes again, its committed one does not"
+    );
+}
+
+#[test]
+fn an_expelled_members_commits_change_nothing() {
+    let mut world = World::new(&["a", "b"]);
+    world.split("a", "b");
+    let b = world.position("b");
+    world.read(b, &[(100, 3_000)], 101);
+    let epoch = world.members["b"].member_epoch;
+    world.members.remove("b");
+    for _ in 0..20 {
+        world.bench.pass(4_000);
+        world.calm();
+    }
+    assert!(
+        world.bench.coordinator.member("g", "b").is_none(),
+        "its session has ended"
+    );
+    let refused = world.bench.commit("b", epoch, "t", 0, moved(b, 101).to_wire());
+    assert!(!refused.is_ok());
+    assert_eq!(world.bench.committed("t", 0), 100);
+}
+
+#[test]
+fn the_last_member_gets_everything_and_the_cursor_is_plain_when_that_is_exact() {
+    let mut world = World::new(&["a", "b"]);
+    world.split("a", "b");
+    for name in ["a", "b"] {
+        world.bench.consumer(&alive(name, -1, None)).unwrap();
+        world.members.remove(name);
+    }
+    let joined = world.bench.consumer(&modern("c", &["t"])).unwrap();
+    world.members.insert("c", joined);
+    world.calm();
+    let key = world.key();
+    assert!(matches!(
+        world.bench.coordinator.cursor("g", key),
+        Some(Cursor::Plain(_))
+    ));
+    assert_eq!(world.position("c"), SliceOffset::new(None, 100).unwrap());
+    assert_eq!(world.bench.coordinator.sharers("g", key), None);
+}
+
+#[test]
+fn the_last_member_reads_one_slice_when_plain_would_not_be_exact() {
+    let mut world = World::new(&["a", "b"]);
+    world.split("a", "b");
+    let a = world.position("a");
+    world.read(a, &[(150, 5), (160, 6)], 161);
+    world.commit("a", moved(a, 161));
+    for name in ["a", "b"] {
+        world.bench.consumer(&alive(name, -1, None)).unwrap();
+        world.members.remove(name);
+    }
+    let joined = world.bench.consumer(&modern("c", &["t"])).unwrap();
+    world.members.insert("c", joined);
+    world.calm();
+    assert_eq!(world.slots("c"), SlotSet::all());
+    let c = world.position("c");
+    assert_eq!(c.offset(), 100);
+    world.read(c, &[(130, 3_000), (161, 5)], 162);
+}
+
+#[test]
+fn a_reset_of_an_empty_group_ends_the_division_and_a_slice_offset_is_no_reset() {
+    let mut world = World::new(&["a", "b"]);
+    world.split("a", "b");
+    let a = world.position("a");
+    for name in ["a", "b"] {
+        world.bench.consumer(&alive(name, -1, None)).unwrap();
+    }
+    let refused = world.bench.send_commit(&simple(t(), at(0, a.to_wire())));
+    assert!(
+        !refused[0].1[0].1.is_ok(),
+        "a slice offset means nothing to an outsider"
+    );
+    let reset = world.bench.send_commit(&simple(t(), at(0, 40)));
+    assert!(reset[0].1[0].1.is_ok());
+    assert_eq!(world.bench.committed("t", 0), 40);
+    let key = world.key();
+    assert!(matches!(
+        world.bench.coordinator.cursor("g", key),
+        Some(Cursor::Plain(_))
+    ));
+    assert!(
+        matches!(world.bench.coordinator.locate_slice(key, a), SliceFetch::Silent),
+        "the slice's reader gets nothing, and no error"
+    );
+}
+
+#[test]
+fn plain_commits_of_members_have_no_effect_while_the_cursor_is_divided() {
+    let mut world = World::new(&["a", "b"]);
+    world.split("a", "b");
+    let epoch = world.members["a"].member_epoch;
+    assert!(world.bench.commit("a", epoch, "t", 0, 900).is_ok());
+    assert_eq!(world.bench.committed("t", 0), 100);
+    let b = world.position("b");
+    assert!(
+        world
+            .bench
+            .commit("a", epoch, "t", 0, moved(b, 900).to_wire())
+            .is_ok()
+    );
+    assert_eq!(
+        world.position("b").offset(),
+        100,
+        "nor those in somebody else's slice"
+    );
+}
+
+#[test]
+fn a_restart_keeps_positions_and_moves_nothing_before_it_was_told_what_was_handed_out() {
+    let mut world = World::new(&["a", "b", "c"]);
+    world.split("a", "b");
+    let a = world.position("a");
+    world.read(a, &[(100, 1), (101, 1_500), (105, 7)], 106);
+    world.commit("a", moved(a, 101));
+    world.bench.restart();
+    let (now, topics) = (world.bench.now, world.bench.topics.clone());
+    let effects = world.bench.coordinator.recover_slices(now, &topics);
+    world.bench.take(effects);
+    assert_eq!(world.position("a").offset(), 101);
+    let wanted = world.bench.coordinator.recalls_wanted();
+    assert!(wanted.iter().any(|one| one.recall.from == 101), "{wanted:?}");
+    for one in wanted {
+        let records: Vec<Record> = [(101, 1_500), (105, 7)]
+            .into_iter()
+            .map(|(offset, number)| Record {
+                offset,
+                slot: slot(number),
+            })
+            .filter(|record| one.recall.sieve.passes(record.offset, record.slot))
+            .collect();
+        let effects = world.bench.coordinator.recall_slice(now, &topics, &one, &records);
+        world.bench.take(effects);
+    }
+    assert!(world.bench.coordinator.recalls_wanted().is_empty());
+    world.bench.check_fold();
+}
+
+#[test]
+fn deleting_the_group_retires_its_ids() {
+    let mut world = World::new(&["a", "b"]);
+    world.split("a", "b");
+    let a = world.position("a");
+    for name in ["a", "b"] {
+        world.bench.consumer(&alive(name, -1, None)).unwrap();
+    }
+    let (now, topics) = (world.bench.now, world.bench.topics.clone());
+    let (error, effects) = world.bench.coordinator.delete_group(now, &topics, "g");
+    assert!(error.is_ok());
+    world.bench.take(effects);
+    world.bench.check_fold();
+    let key = world.key();
+    assert!(matches!(
+        world.bench.coordinator.locate_slice(key, a),
+        SliceFetch::Silent
+    ));
+}
