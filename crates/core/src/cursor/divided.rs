@@ -260,20 +260,26 @@ impl Divided {
         all
     }
 
+    /// The lowest offset that a chain's member may still have to do in its slices, as far as `live` knows.
+    pub(super) fn undone_from(&self, live: &Live, name: SliceId) -> Option<Offset> {
+        let chain = self.chains.get(&name)?;
+        let undone = chain.slices.iter().enumerate().filter_map(|(at, slice)| {
+            let from = if at == 0 { chain.pos } else { slice.start };
+            let counts = !slice.pieces.is_empty();
+            counts.then(|| live.first_undone(name, slice, from)).flatten()
+        });
+        undone.min()
+    }
+
     /// The lowest offset that somebody of the group may still need, as far as `live` knows: what a drained slice
     /// was searched for in vain does not count.
     pub fn outside_offset(&self, live: &Live) -> Offset {
         let chains = self.chains.iter().flat_map(|(name, chain)| {
-            let slices = chain.slices.iter().enumerate().filter_map(|(at, slice)| {
-                let from = if at == 0 { chain.pos } else { slice.start };
-                let counts = !slice.pieces.is_empty();
-                counts.then(|| live.first_undone(*name, slice, from)).flatten()
-            });
             let transits = chain
                 .transits
                 .iter()
                 .filter_map(|transit| transit.pieces.lowest());
-            slices.chain(transits).collect::<Vec<_>>()
+            self.undone_from(live, *name).into_iter().chain(transits)
         });
         if live.is_broken(Fault::OutsiderSeesHeldOnly) {
             let held = self

@@ -33,6 +33,9 @@ pub struct ChainView {
     pub movable: Pieces,
     /// What the member was handed out and has not committed.
     pub undone: Undone,
+    /// The lowest offset that may still have to be done by it, as far as is known. At the end of the log or behind it, the
+    /// member has done everything; `None`: it has no slots.
+    pub undone_from: Option<Offset>,
     /// Slots in transit from it.
     pub transits: Vec<TransitView>,
     /// Whether the member reads again what it was handed before: nothing moves from it until it has had a fresh
@@ -103,6 +106,7 @@ impl Divided {
             served: live.served(name, chain.tail()),
             movable: chain.tail().pieces.raised(place),
             undone: undone(live, name, chain),
+            undone_from: self.undone_from(live, name),
             transits: transits.collect(),
             rewound: match live.mark(name) {
                 Mark::Clear => Rewound::No,

@@ -105,6 +105,21 @@ impl SlotCounts {
         self.precision
     }
 
+    /// The counts of these slots alone.
+    #[must_use]
+    pub fn only(&self, slots: &SlotSet) -> Self {
+        let mut records = vec![0u64; SLOTS].into_boxed_slice();
+        for slot in slots.iter() {
+            if let Some(cell) = records.get_mut(slot.index()) {
+                *cell = self.get(slot);
+            }
+        }
+        Self {
+            records,
+            precision: self.precision,
+        }
+    }
+
     /// Both together, as sure as the less sure one.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {

@@ -50,6 +50,8 @@ pub struct Effects {
     /// Partitions of which members read other parts than before: fetches that wait there must look again, once the
     /// changes are durable.
     pub moved: BTreeSet<(TopicId, i32)>,
+    /// Something happened that the planner is to think about at once: [`Coordinator::plan`].
+    pub plan_soon: bool,
 }
 
 /// Something an operator should know about a group, once.

@@ -65,6 +65,15 @@ impl Topics for TestTopics {
     fn log_start(&self, _: TopicId, _: i32) -> i64 {
         0
     }
+    fn elastic(&self, _: &str, _: TopicId) -> crate::elastic::ElasticSettings {
+        crate::elastic::ElasticSettings::default()
+    }
+    fn elastic_group(&self, _: &str) -> crate::elastic::GroupElasticSettings {
+        crate::elastic::GroupElasticSettings::default()
+    }
+    fn excluded_from_division(&self, _: TopicId) -> Option<String> {
+        None
+    }
 }
 
 fn view(row: &(String, TopicId, i32)) -> TopicView<'_> {

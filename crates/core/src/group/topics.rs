@@ -1,5 +1,6 @@
 //! The coordinator's view of the topics, so that it depends on nobody who keeps them.
 
+use crate::elastic::{ElasticSettings, GroupElasticSettings};
 use crate::ids::{Offset, TopicId};
 
 /// One topic, as the coordinator needs to know it.
@@ -26,4 +27,10 @@ pub trait Topics {
     fn log_end(&self, topic: TopicId, partition: i32) -> Offset;
     /// The first offset of a partition's log that exists; 0 if there is no such partition.
     fn log_start(&self, topic: TopicId, partition: i32) -> Offset;
+    /// What a topic goes by when a group divides it.
+    fn elastic(&self, group: &str, topic: TopicId) -> ElasticSettings;
+    /// What a group as a whole goes by.
+    fn elastic_group(&self, group: &str) -> GroupElasticSettings;
+    /// Why a topic must not be divided whatever the settings, as text for people.
+    fn excluded_from_division(&self, topic: TopicId) -> Option<String>;
 }

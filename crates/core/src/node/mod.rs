@@ -198,6 +198,7 @@ impl Node {
         let partitions = Partitions {
             state: &self.state,
             logs: &self.logs,
+            layers: layers(&self.options, &self.state),
         };
         (&mut self.groups, partitions)
     }
@@ -207,6 +208,7 @@ impl Node {
         Partitions {
             state: &self.state,
             logs: &self.logs,
+            layers: self.layers(),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::config::{Layers, Values};
+use crate::elastic::{ElasticSettings, GroupElasticSettings};
 use crate::group::{TopicView, Topics};
 use crate::ids::{LogId, Offset, TopicId};
 use crate::log::Log;
@@ -12,6 +14,7 @@ use crate::meta::{State, Topic};
 pub struct Partitions<'a> {
     pub(super) state: &'a State,
     pub(super) logs: &'a BTreeMap<LogId, Log>,
+    pub(super) layers: Layers<'a>,
 }
 
 impl Partitions<'_> {
@@ -39,6 +42,30 @@ impl Topics for Partitions<'_> {
 
     fn log_start(&self, topic: TopicId, partition: i32) -> Offset {
         self.log(topic, partition).map_or(0, Log::start)
+    }
+
+    fn elastic(&self, group: &str, topic: TopicId) -> ElasticSettings {
+        let none = Values::new();
+        let of_topic = self
+            .state
+            .topic_by_id(topic)
+            .map_or(&none, |topic| &topic.configs);
+        let of_group = self.state.group_configs(group).unwrap_or(&none);
+        ElasticSettings::new(of_topic, of_group, self.layers)
+    }
+
+    fn elastic_group(&self, group: &str) -> GroupElasticSettings {
+        let none = Values::new();
+        GroupElasticSettings::new(self.state.group_configs(group).unwrap_or(&none), self.layers)
+    }
+
+    fn excluded_from_division(&self, topic: TopicId) -> Option<String> {
+        let topic = self.state.topic_by_id(topic)?;
+        if topic.name.starts_with("__") {
+            return Some("it is an internal topic".to_owned());
+        }
+        let is_compacted = topic.settings(self.layers).compact;
+        is_compacted.then(|| "it is compacted: its readers want the latest value of each key".to_owned())
     }
 }
 

@@ -8,30 +8,38 @@
 //! - `promises`: slots that a member is to get as soon as nobody else can be at work on them.
 //! - `moves`: what happens to a divided cursor when a member gets a partition, gives it up, leaves or comes back.
 //! - `slices`: fetches, commits and offset fetches of members that read slices.
+//! - `planning`: when the planner is asked; `view`: what it sees; `activity`: what members are doing; `act`: what
+//!   becomes of its decisions.
 //!
 //! Everything volatile is in [`Elastic`]: after a restart it begins empty, promises are made anew by the planner, and
 //! [`Coordinator::recover_slices`] brings back what the cursors need.
 //!
 //! [`Coordinator::recover_slices`]: super::Coordinator::recover_slices
 
+mod act;
+mod activity;
 mod moves;
+mod planning;
 mod promises;
 mod shares;
 mod slices;
+mod view;
 
 #[cfg(test)]
 mod moves_test;
 #[cfg(test)]
 mod shares_test;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cursor::Live;
 use crate::ids::TopicId;
 use crate::slots::SlotSet;
 
+pub use planning::CountWanted;
 pub(in crate::group) use slices::NotYet;
 pub use slices::{SliceFetch, SliceRecall};
+pub use view::Counts;
 
 /// A partition of a topic.
 pub(super) type Key = (TopicId, i32);
@@ -43,6 +51,20 @@ pub(super) struct Elastic {
     pub(super) live: BTreeMap<(String, Key), Live>,
     /// Slots that members are to get, by group and partition.
     pub(super) promises: BTreeMap<(String, Key), Promises>,
+    /// What members are doing.
+    activities: activity::Activities,
+    /// Groups that something happened to since the planner thought of them.
+    dirty: BTreeSet<String>,
+    /// When to think of each group again, monotonic milliseconds; and of the first of them.
+    planned_ms: BTreeMap<String, u64>,
+    next_plan_ms: Option<u64>,
+    /// When a topic was last divided for a group, monotonic milliseconds.
+    divided_ms: BTreeMap<(String, TopicId), u64>,
+    /// Since when a divided partition has had nothing to read, and slots without a member, monotonic milliseconds.
+    quiet_since: BTreeMap<(String, Key), u64>,
+    loose_since: BTreeMap<(String, Key), u64>,
+    /// Groups that an operator has stopped.
+    paused: BTreeSet<String>,
 }
 
 /// The slots of one partition that each member is to get. Disjoint, and none empty.

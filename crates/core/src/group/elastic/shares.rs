@@ -4,8 +4,8 @@
 //! are named one by one, durably, and each has it in its target. It becomes shared in two steps, since a member that holds a
 //! partition whole must not go on while another gets part of it:
 //!
-//! 1. [`Coordinator::begin_sharing`] names the takers, and the present holder as one who *yields*: the partition is
-//!    in nobody's target but the takers', and these wait.
+//! 1. The takers are named, and the present holder as one who *yields*: the partition is in nobody's target but the
+//!    takers', and these wait.
 //! 2. The holder gives it up, as for any other move: by a heartbeat, a JoinGroup. Then
 //!    [`Coordinator::finish_yields`] makes it one of the holders, and all get the partition.
 //!
@@ -24,48 +24,6 @@ use crate::ids::TopicId;
 type Key = (TopicId, i32);
 
 impl Coordinator {
-    /// Lets `takers` share a partition. Whoever holds it whole gives it up first and then shares it, too.
-    pub(in crate::group) fn begin_sharing(
-        &mut self,
-        step: &mut Step<'_>,
-        group: &str,
-        key: Key,
-        takers: &BTreeSet<String>,
-    ) {
-        let Some(consumer) = self.consumer(group) else {
-            return;
-        };
-        let mut sharers = consumer.shared.get(&key).cloned().unwrap_or_default();
-        let is_whole = sharers.is_empty();
-        for owner in consumer.owners.get(&key).into_iter().flatten() {
-            let sharing = if is_whole { Sharing::Yields } else { Sharing::Holds };
-            sharers.entry(owner.clone()).or_insert(sharing);
-        }
-        for taker in takers {
-            sharers.entry(taker.clone()).or_insert(Sharing::Holds);
-        }
-        self.set_sharers(step, group, key, sharers);
-        self.replan(step, group);
-    }
-
-    /// Asks a member that shares a partition to give it up once. It gets it back when it has.
-    pub(in crate::group) fn ask_to_yield(
-        &mut self,
-        step: &mut Step<'_>,
-        group: &str,
-        key: Key,
-        member_id: &str,
-    ) {
-        let Some(mut sharers) = self.sharers(group, key) else {
-            return;
-        };
-        if let Some(sharing) = sharers.get_mut(member_id) {
-            *sharing = Sharing::Yields;
-            self.set_sharers(step, group, key, sharers);
-            self.replan(step, group);
-        }
-    }
-
     /// The member has said what it owns: what it was to yield and does not hold any more, it shares from now on. Says
     /// whether there was any.
     pub(in crate::group) fn finish_yields(
@@ -169,7 +127,8 @@ impl Coordinator {
         self.record(step, change);
     }
 
-    fn replan(&mut self, step: &mut Step<'_>, group: &str) {
+    /// A new epoch, with which targets follow the lists.
+    pub(in crate::group) fn replan(&mut self, step: &mut Step<'_>, group: &str) {
         let modern = self.consumer(group).is_some_and(|consumer| consumer.modern);
         self.next_epoch(step, group, modern);
     }

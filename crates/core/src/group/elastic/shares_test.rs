@@ -4,11 +4,57 @@ use std::collections::BTreeSet;
 
 use anabranch_wire::ErrorCode;
 
+use crate::group::Coordinator;
 use crate::group::coordinator::Step;
 use crate::group::harness::{Bench, alive, classic, modern, read_assignment};
 use crate::group::state::Sharing;
 use crate::group::{ConsumerHeartbeatAnswer, JoinAnswer};
 use crate::ids::TopicId;
+
+/// Short forms of what the planner's decisions lead to.
+impl Coordinator {
+    /// Lets `takers` share a partition. Whoever holds it whole gives it up first and then shares it, too.
+    pub(in crate::group) fn begin_sharing(
+        &mut self,
+        step: &mut Step<'_>,
+        group: &str,
+        key: (TopicId, i32),
+        takers: &BTreeSet<String>,
+    ) {
+        let Some(consumer) = self.consumer(group) else {
+            return;
+        };
+        let mut sharers = consumer.shared.get(&key).cloned().unwrap_or_default();
+        let is_whole = sharers.is_empty();
+        for owner in consumer.owners.get(&key).into_iter().flatten() {
+            let sharing = if is_whole { Sharing::Yields } else { Sharing::Holds };
+            sharers.entry(owner.clone()).or_insert(sharing);
+        }
+        for taker in takers {
+            sharers.entry(taker.clone()).or_insert(Sharing::Holds);
+        }
+        self.set_sharers(step, group, key, sharers);
+        self.replan(step, group);
+    }
+
+    /// Asks a member that shares a partition to give it up once. It gets it back when it has.
+    pub(in crate::group) fn ask_to_yield(
+        &mut self,
+        step: &mut Step<'_>,
+        group: &str,
+        key: (TopicId, i32),
+        member_id: &str,
+    ) {
+        let Some(mut sharers) = self.sharers(group, key) else {
+            return;
+        };
+        if let Some(sharing) = sharers.get_mut(member_id) {
+            *sharing = Sharing::Yields;
+            self.set_sharers(step, group, key, sharers);
+            self.replan(step, group);
+        }
+    }
+}
 
 impl Bench {
     fn key(&self, partition: i32) -> (TopicId, i32) {

@@ -1,0 +1,133 @@
+//! What members are doing: how fast they work, how often they commit, since when they have nothing to do.
+//!
+//! All volatile. After a restart everybody is new here, and the planner treats what it does not know with care.
+
+use std::collections::BTreeMap;
+
+use crate::elastic::{Commits, MemberState};
+
+/// How much of a new measurement of a rate counts, in percent; the rest is what was measured before.
+const NEW_PERCENT: u64 = 40;
+
+/// Two looks closer together than this say little about a rate.
+const MEASURED_OVER_MS_MIN: u64 = 500;
+
+/// What is known of one member's work.
+#[derive(Clone, Debug)]
+pub(in crate::group) struct Activity {
+    /// What it is doing, and since when, monotonic milliseconds.
+    pub(super) state: MemberState,
+    pub(super) since_ms: u64,
+    /// Its commits with progress.
+    pub(super) commits: Commits,
+    /// Records a second.
+    pub(super) rate: Option<u64>,
+    /// Since when it has had a record that it has not committed, and made no progress.
+    pub(super) uncommitted_ms: Option<u64>,
+    /// Records that it was handed in slices, ever.
+    handed_out: u64,
+    /// Records it had done, and the moment, at the last look.
+    measured: Option<(u64, u64)>,
+}
+
+impl Activity {
+    pub(super) fn new(now_ms: u64) -> Self {
+        Self {
+            state: MemberState::Idle,
+            since_ms: now_ms,
+            commits: Commits::default(),
+            rate: None,
+            uncommitted_ms: None,
+            handed_out: 0,
+            measured: None,
+        }
+    }
+
+    /// It was handed records.
+    pub(super) fn was_handed(&mut self, now_ms: u64, records: usize) {
+        if records > 0 {
+            self.handed_out = self.handed_out.saturating_add(records as u64);
+            self.uncommitted_ms.get_or_insert(now_ms);
+        }
+    }
+
+    /// It committed something that it had not committed before.
+    pub(super) fn committed(&mut self, now_ms: u64) {
+        let commits = &mut self.commits;
+        commits.seen = commits.seen.saturating_add(1);
+        if let Some(last) = commits.last_ms {
+            let between = now_ms.saturating_sub(last);
+            commits.interval_ms = Some(match commits.interval_ms {
+                None => between,
+                Some(before) => mixed(before, between),
+            });
+        }
+        commits.last_ms = Some(now_ms);
+        self.uncommitted_ms = Some(now_ms);
+    }
+
+    /// A look at the member: what it is doing, how many records it holds undone in slices, and how far it has come in
+    /// partitions that it reads whole.
+    pub(super) fn look(&mut self, now_ms: u64, state: MemberState, undone: u64, plain_done: u64) {
+        let done = self.handed_out.saturating_sub(undone).saturating_add(plain_done);
+        match self.measured {
+            Some((_, at)) if now_ms.saturating_sub(at) < MEASURED_OVER_MS_MIN && state == self.state => {}
+            Some((before, at)) => {
+                let passed_ms = now_ms.saturating_sub(at).max(1);
+                if self.state == MemberState::Busy && done > before {
+                    let rate = (done - before).saturating_mul(1000) / passed_ms;
+                    self.rate = Some(self.rate.map_or(rate, |old| mixed(old, rate)));
+                }
+                self.measured = Some((done, now_ms));
+            }
+            None => self.measured = Some((done, now_ms)),
+        }
+        if undone == 0 {
+            self.uncommitted_ms = None;
+        }
+        if state != self.state {
+            self.state = state;
+            self.since_ms = now_ms;
+        }
+    }
+}
+
+/// A moving average.
+fn mixed(before: u64, new: u64) -> u64 {
+    (before.saturating_mul(100 - NEW_PERCENT) + new.saturating_mul(NEW_PERCENT)) / 100
+}
+
+/// Activities by group and member.
+pub(in crate::group) type Activities = BTreeMap<(String, String), Activity>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_measured_while_there_is_work() {
+        let mut activity = Activity::new(0);
+        activity.look(0, MemberState::Busy, 0, 0);
+        activity.was_handed(0, 500);
+        activity.look(1_000, MemberState::Busy, 300, 0);
+        assert_eq!(activity.rate, Some(200));
+        activity.look(2_000, MemberState::Drained, 0, 0);
+        assert_eq!(activity.rate, Some(240), "300 more in a second, averaged");
+        activity.look(9_000, MemberState::Busy, 0, 0);
+        assert_eq!(activity.rate, Some(240), "having nothing to do is not being slow");
+        assert_eq!(activity.since_ms, 9_000);
+    }
+
+    #[test]
+    fn commits_have_an_interval_and_end_the_wait_for_one() {
+        let mut activity = Activity::new(0);
+        activity.was_handed(10, 1);
+        assert_eq!(activity.uncommitted_ms, Some(10));
+        activity.committed(1_000);
+        activity.committed(2_000);
+        assert_eq!(activity.commits.interval_ms, Some(1_000));
+        assert_eq!((activity.commits.seen, activity.uncommitted_ms), (2, Some(2_000)));
+        activity.look(2_500, MemberState::Drained, 0, 0);
+        assert_eq!(activity.uncommitted_ms, None);
+    }
+}

@@ -1,0 +1,161 @@
+//! When the planner thinks about a group, and what it needs for that.
+//!
+//! The owner of the coordinator calls [`Coordinator::plan`] when an answer says so ([`Effects::plan_soon`]) and at
+//! [`Coordinator::next_plan`]. It may be asked for counts: it counts, without holding anything up, and calls again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::view::Counts;
+use super::{Elastic, Key};
+use crate::cursor::Cursor;
+use crate::elastic::{self, Reading, Snapshot};
+use crate::group::coordinator::{Coordinator, Effects, Step};
+use crate::group::topics::Topics;
+use crate::ids::{Now, Offset, TopicId};
+
+/// Records that must be counted before a group can be planned for: those of a partition from an offset to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CountWanted {
+    /// The topic.
+    pub topic: TopicId,
+    /// The partition.
+    pub partition: i32,
+    /// The lowest offset that will be asked about.
+    pub from: Offset,
+}
+
+impl Coordinator {
+    /// When [`Coordinator::plan`] wants to be called next, monotonic milliseconds; `None`: nobody shares anything and
+    /// nobody could.
+    pub fn next_plan(&self) -> Option<u64> {
+        self.elastic.next_plan_ms
+    }
+
+    /// Thinks about all groups whose time has come. Returns what has to be counted first: count, and call again at once.
+    pub fn plan(
+        &mut self,
+        now: Now,
+        topics: &dyn Topics,
+        counts: &dyn Counts,
+    ) -> (BTreeSet<CountWanted>, Effects) {
+        let mut step = Step::new(now, topics);
+        let mut wanted = BTreeSet::new();
+        let groups: Vec<String> = self
+            .groups
+            .iter()
+            .filter(|(_, group)| {
+                let consumer = group.consumer();
+                consumer.is_some_and(|consumer| consumer.members.len() > 1 || !consumer.shared.is_empty())
+            })
+            .map(|(id, _)| id.clone())
+            .collect();
+        let mut next = None;
+        for group in groups {
+            let interval_ms = topics.elastic_group(&group).interval_ms;
+            if self.is_due(&group, now) {
+                let asked = self.plan_group(&mut step, &group, counts);
+                let again = !asked.is_empty();
+                wanted.extend(asked);
+                let at = now.mono_ms + if again { 0 } else { interval_ms };
+                self.elastic.planned_ms.insert(group.clone(), at);
+            }
+            let at = self.elastic.planned_ms.get(&group).copied();
+            next = next.into_iter().chain(at).min();
+        }
+        self.elastic.next_plan_ms = next;
+        (wanted, step.effects)
+    }
+
+    fn is_due(&self, group: &str, now: Now) -> bool {
+        let at = self.elastic.planned_ms.get(group);
+        at.is_none_or(|at| *at <= now.mono_ms) || self.elastic.dirty.contains(group)
+    }
+
+    /// Something happened to a group that the planner is to think about.
+    pub(in crate::group) fn plan_soon(&mut self, step: &mut Step<'_>, group: &str) {
+        self.elastic.dirty.insert(group.to_owned());
+        step.effects.plan_soon = true;
+    }
+
+    fn plan_group(&mut self, step: &mut Step<'_>, group: &str, counts: &dyn Counts) -> BTreeSet<CountWanted> {
+        self.tidy(step, group);
+        let Some(snapshot) = self.snapshot_for_planner(step, group, counts) else {
+            return BTreeSet::new();
+        };
+        self.elastic.dirty.remove(group);
+        self.note_quiet(step, group, &snapshot);
+        let plan = elastic::plan(&snapshot);
+        for decision in &plan.decisions {
+            self.act(step, group, &decision.change);
+            step.notice(group, decision.sentence());
+        }
+        let uncounted = plan.uncounted.iter();
+        uncounted
+            .filter_map(|one| {
+                let key = (one.topic, one.partition);
+                Some(CountWanted {
+                    topic: one.topic,
+                    partition: one.partition,
+                    from: self.lowest_needed(group, key)?,
+                })
+            })
+            .collect()
+    }
+
+    /// The lowest offset at which anything of a partition goes on.
+    fn lowest_needed(&self, group: &str, key: Key) -> Option<Offset> {
+        Some(match self.cursor(group, key)? {
+            Cursor::Plain(plain) => plain.offset,
+            Cursor::Divided(divided) => self.with_live(group, key, |live| {
+                let chains = divided.view(live);
+                let moving = chains.iter().flat_map(|chain| {
+                    let transits = chain
+                        .transits
+                        .iter()
+                        .filter_map(|transit| transit.pieces.lowest());
+                    chain.movable.lowest().into_iter().chain(transits)
+                });
+                moving.chain(divided.grantable(live).lowest()).min()
+            })?,
+        })
+    }
+
+    /// Notes since when divided partitions have had nothing to read, and since when slots of them wait for a member.
+    fn note_quiet(&mut self, step: &Step<'_>, group: &str, snapshot: &Snapshot) {
+        let Elastic {
+            quiet_since,
+            loose_since,
+            ..
+        } = &mut self.elastic;
+        for (topic, view) in &snapshot.topics {
+            for (partition, view) in &view.partitions {
+                let at = (group.to_owned(), (*topic, *partition));
+                let Reading::Divided(divided) = &view.reading else {
+                    quiet_since.remove(&at);
+                    loose_since.remove(&at);
+                    continue;
+                };
+                note(quiet_since, &at, view.remaining() == 0, step.now.mono_ms);
+                note(loose_since, &at, !divided.loose.is_empty(), step.now.mono_ms);
+            }
+        }
+    }
+
+    /// Stops, or lets go on, all changes of a group but those that keep records flowing.
+    pub fn set_paused(&mut self, group: &str, paused: bool) {
+        if paused {
+            self.elastic.paused.insert(group.to_owned());
+        } else {
+            self.elastic.paused.remove(group);
+        }
+    }
+}
+
+/// Keeps the moment since when something has been so.
+fn note(since: &mut BTreeMap<(String, Key), u64>, at: &(String, Key), is_so: bool, now_ms: u64) {
+    if is_so {
+        since.entry(at.clone()).or_insert(now_ms);
+    } else {
+        since.remove(at);
+    }
+}

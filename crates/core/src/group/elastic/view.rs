@@ -1,0 +1,344 @@
+//! The group as the planner sees it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Key;
+use super::activity::Activity;
+use crate::cursor::{ChainState, ChainView, Cursor, Divided, Pieces, Rewound};
+use crate::elastic::{
+    DividedView, Eligibility, Loose, MemberState, MemberView, PartitionView, PlainView, Reading, ShareCounts,
+    ShareView, SlotCounts, Snapshot, TopicView, Transit,
+};
+use crate::group::coordinator::{Coordinator, Step};
+use crate::group::state::{ConsumerGroup, Held};
+use crate::ids::{Offset, TopicId};
+use crate::slots::SlotSet;
+
+/// Who counts records by slot.
+pub trait Counts {
+    /// The records of a partition by slot, from an offset to the end of its log; `None` if they were not counted.
+    fn records_from(&self, topic: TopicId, partition: i32, from: Offset) -> Option<SlotCounts>;
+}
+
+/// Epoch of a static member that means to come back.
+const AWAY: i32 = -2;
+
+impl Coordinator {
+    /// The group at this moment. Also takes note of what its members are doing.
+    pub(super) fn snapshot_for_planner(
+        &mut self,
+        step: &Step<'_>,
+        group: &str,
+        counts: &dyn Counts,
+    ) -> Option<Snapshot> {
+        let wanted = self.wanted_topics(step, group)?;
+        let mut snapshot = Snapshot {
+            now: step.now,
+            settings: step.topics.elastic_group(group),
+            // Whole partitions are placed by the assignor alone.
+            balanced_ms: Some(step.now.mono_ms),
+            paused: self.elastic.paused.contains(group),
+            ..Snapshot::default()
+        };
+        let all: BTreeSet<TopicId> = wanted.values().flatten().copied().collect();
+        for topic in all {
+            if let Some(view) = self.topic_view(step, group, topic, counts) {
+                snapshot.topics.insert(topic, view);
+            }
+        }
+        let ids: Vec<String> = self.consumer(group)?.members.keys().cloned().collect();
+        for id in ids {
+            let topics = wanted.get(&id).cloned().unwrap_or_default();
+            let view = self.member_view(step, group, &id, topics, &snapshot)?;
+            snapshot.members.insert(id, view);
+        }
+        Some(snapshot)
+    }
+
+    fn wanted_topics(&mut self, step: &Step<'_>, group: &str) -> Option<BTreeMap<String, BTreeSet<TopicId>>> {
+        let consumer = self.groups.get(group)?.consumer()?;
+        let mut wanted = BTreeMap::new();
+        for (id, state) in &consumer.members {
+            let topics = self.regexes.resolve(&state.member, step.topics, &self.settings);
+            wanted.insert(id.clone(), topics);
+        }
+        Some(wanted)
+    }
+
+    fn topic_view(
+        &self,
+        step: &Step<'_>,
+        group: &str,
+        topic: TopicId,
+        counts: &dyn Counts,
+    ) -> Option<TopicView> {
+        let found = step.topics.by_id(topic)?;
+        let mut partitions = BTreeMap::new();
+        for partition in 0..found.partitions {
+            let key = (topic, partition);
+            let end = step.topics.log_end(topic, partition);
+            let reading = match self.cursor(group, key) {
+                Some(Cursor::Divided(divided)) => {
+                    Reading::Divided(self.divided_view(group, key, divided, end, counts))
+                }
+                cursor => {
+                    let start = step.topics.log_start(topic, partition);
+                    let from = cursor.map(|cursor| cursor.outside_view(None).offset);
+                    Reading::Plain(self.plain_view(
+                        group,
+                        key,
+                        from.map(|from| (from.max(start), end)),
+                        counts,
+                    ))
+                }
+            };
+            let quiet_since_ms = self.elastic.quiet_since.get(&(group.to_owned(), key)).copied();
+            let view = PartitionView {
+                reading,
+                ids_left: u32::MAX,
+                quiet_since_ms,
+            };
+            partitions.insert(partition, view);
+        }
+        Some(TopicView {
+            name: found.name.to_owned(),
+            settings: step.topics.elastic(group, topic),
+            excluded: step.topics.excluded_from_division(topic),
+            divided_ms: self.elastic.divided_ms.get(&(group.to_owned(), topic)).copied(),
+            partitions,
+        })
+    }
+
+    fn plain_view(
+        &self,
+        group: &str,
+        key: Key,
+        range: Option<(Offset, Offset)>,
+        counts: &dyn Counts,
+    ) -> PlainView {
+        let owners = self
+            .consumer(group)
+            .and_then(|consumer| consumer.owners.get(&key));
+        let holder = owners.and_then(|owners| owners.first()).cloned();
+        // Without a committed offset there is nothing to divide at.
+        let Some((from, end)) = range else {
+            return PlainView {
+                holder,
+                ..PlainView::default()
+            };
+        };
+        PlainView {
+            holder,
+            remaining: u64::try_from(end.saturating_sub(from)).unwrap_or(0),
+            counts: counts.records_from(key.0, key.1, from),
+        }
+    }
+
+    fn divided_view(
+        &self,
+        group: &str,
+        key: Key,
+        divided: &Divided,
+        end: Offset,
+        counts: &dyn Counts,
+    ) -> DividedView {
+        let chains = self.with_live(group, key, |live| divided.view(live));
+        let count = |pieces: &Pieces| count_pieces(key, pieces, counts);
+        let (lowest, highest) = self.with_live(group, key, |live| divided.plain_probe(live).range());
+        let mut view = DividedView {
+            one_position: lowest == highest,
+            ..DividedView::default()
+        };
+        for chain in chains.iter().filter(|chain| chain.state == ChainState::Held) {
+            view.shares
+                .insert(chain.member.clone(), share_view(chain, end, &count));
+            for transit in &chain.transits {
+                let slots = transit.pieces.slots();
+                view.transits.push(Transit {
+                    target: self.promised_to(group, key, &slots),
+                    slots,
+                    source: chain.member.clone(),
+                    since_ms: transit.since_ms,
+                    remaining: estimate(&transit.pieces, end, &count),
+                });
+            }
+        }
+        let grantable = self.with_live(group, key, |live| divided.grantable(live));
+        view.loose = self.loose_views(group, key, &grantable, end, &count);
+        view
+    }
+
+    /// What can be granted, in parts: what is promised to each, and what is promised to nobody.
+    fn loose_views(
+        &self,
+        group: &str,
+        key: Key,
+        grantable: &Pieces,
+        end: Offset,
+        count: &dyn Fn(&Pieces) -> Option<SlotCounts>,
+    ) -> Vec<Loose> {
+        let promises = self.elastic.promises.get(&(group.to_owned(), key));
+        let mut left = grantable.clone();
+        let mut parts: Vec<(Option<String>, Pieces)> = Vec::new();
+        for (member, promised) in promises.into_iter().flatten() {
+            parts.push((Some(member.clone()), left.restricted(promised)));
+            left.remove(promised);
+        }
+        parts.push((None, left));
+        let since_ms = self
+            .elastic
+            .loose_since
+            .get(&(group.to_owned(), key))
+            .copied()
+            .unwrap_or(0);
+        parts
+            .into_iter()
+            .filter(|(_, pieces)| !pieces.is_empty())
+            .map(|(promised, pieces)| Loose {
+                slots: pieces.slots(),
+                promised,
+                since_ms,
+                remaining: estimate(&pieces, end, count),
+                counts: count(&pieces),
+            })
+            .collect()
+    }
+
+    /// The member that most of these slots are promised to.
+    fn promised_to(&self, group: &str, key: Key, slots: &SlotSet) -> Option<String> {
+        let promises = self.elastic.promises.get(&(group.to_owned(), key))?;
+        promises
+            .iter()
+            .map(|(member, promised)| (promised.intersection(slots).len(), member))
+            .filter(|(common, _)| *common > 0)
+            .max()
+            .map(|(_, member)| member.clone())
+    }
+
+    fn member_view(
+        &mut self,
+        step: &Step<'_>,
+        group: &str,
+        id: &str,
+        topics: BTreeSet<TopicId>,
+        snapshot: &Snapshot,
+    ) -> Option<MemberView> {
+        let consumer = self.groups.get(group)?.consumer()?;
+        let state = consumer.members.get(id)?;
+        let load = load(consumer, id, snapshot);
+        let doing = match () {
+            () if state.current.epoch == AWAY => MemberState::Away,
+            () if load.holdings == 0 => MemberState::Idle,
+            () if load.remaining == 0 => MemberState::Drained,
+            () => MemberState::Busy,
+        };
+        let is_static = state.member.instance_id.is_some();
+        let plain_done = self.plain_done(group, &state.current.assigned);
+        let now_ms = step.now.mono_ms;
+        let activity = self
+            .elastic
+            .activities
+            .entry((group.to_owned(), id.to_owned()))
+            .or_insert_with(|| Activity::new(now_ms));
+        activity.look(now_ms, doing, load.handed_out, plain_done);
+        let view = MemberView {
+            state: activity.state,
+            since_ms: activity.since_ms,
+            is_static,
+            eligibility: Eligibility::Yes,
+            topics,
+            rate: activity.rate,
+            commits: activity.commits,
+            uncommitted_ms: activity.uncommitted_ms,
+        };
+        Some(view)
+    }
+
+    /// How far a member has come in the partitions that it reads whole, as a sum of offsets.
+    fn plain_done(&self, group: &str, assigned: &Held) -> u64 {
+        let keys = assigned
+            .iter()
+            .flat_map(|(topic, held)| held.keys().map(|partition| (*topic, *partition)));
+        let offsets = keys.filter_map(|key| match self.cursor(group, key)? {
+            Cursor::Plain(plain) => u64::try_from(plain.offset).ok(),
+            Cursor::Divided(_) => None,
+        });
+        offsets.fold(0, u64::saturating_add)
+    }
+}
+
+/// What a member has to do.
+#[derive(Default)]
+struct Load {
+    holdings: usize,
+    remaining: u64,
+    handed_out: u64,
+}
+
+fn load(consumer: &ConsumerGroup, id: &str, snapshot: &Snapshot) -> Load {
+    let mut load = Load::default();
+    for (topic, view) in &snapshot.topics {
+        for (partition, view) in &view.partitions {
+            match &view.reading {
+                Reading::Plain(plain) => {
+                    let owners = consumer.owners.get(&(*topic, *partition));
+                    if owners.is_some_and(|owners| owners.contains(id)) {
+                        load.holdings += 1;
+                        load.remaining = load.remaining.saturating_add(plain.remaining);
+                    }
+                }
+                Reading::Divided(divided) => {
+                    if let Some(share) = divided.shares.get(id) {
+                        load.holdings += usize::from(!share.slots.is_empty() || share.remaining > 0);
+                        load.remaining = load.remaining.saturating_add(share.remaining);
+                        load.handed_out = load.handed_out.saturating_add(share.handed_out);
+                    }
+                }
+            }
+        }
+    }
+    load
+}
+
+fn share_view(chain: &ChainView, end: Offset, count: &dyn Fn(&Pieces) -> Option<SlotCounts>) -> ShareView {
+    let by_slot = chain.undone.by_slot.iter();
+    let handed_out = SlotCounts::exact(by_slot.map(|(slot, records)| (*slot, u64::from(*records))));
+    let undone = handed_out.total();
+    let is_done = undone == 0 && !chain.undone.and_more && chain.undone_from.is_none_or(|from| from >= end);
+    let movable = match is_done {
+        true => 0,
+        false => estimate(&chain.movable, end, count),
+    };
+    ShareView {
+        slots: chain.movable.slots(),
+        remaining: movable.saturating_add(undone),
+        handed_out: undone,
+        counts: count(&chain.movable).map(|movable| ShareCounts { movable, handed_out }),
+        chain_full: !chain.has_room,
+        rewound: chain.rewound != Rewound::No,
+        blind: chain.is_blind,
+        returned_ms: None,
+    }
+}
+
+/// Records of the pieces, if they were counted.
+fn count_pieces(key: Key, pieces: &Pieces, counts: &dyn Counts) -> Option<SlotCounts> {
+    let mut sum = SlotCounts::none();
+    for (from, slots) in pieces.iter() {
+        let counted = counts.records_from(key.0, key.1, from)?;
+        sum = sum.plus(&counted.only(slots));
+    }
+    Some(sum)
+}
+
+/// The same as one number; where nothing was counted, as if the records of all slots were equally many.
+fn estimate(pieces: &Pieces, end: Offset, count: &dyn Fn(&Pieces) -> Option<SlotCounts>) -> u64 {
+    if let Some(counted) = count(pieces) {
+        return counted.total();
+    }
+    let of_all = anabranch_wire::slot::SLOTS as u64;
+    pieces.iter().fold(0, |sum, (from, slots)| {
+        let records = u64::try_from(end.saturating_sub(from)).unwrap_or(0);
+        sum.saturating_add(records.saturating_mul(slots.len() as u64).div_ceil(of_all))
+    })
+}
