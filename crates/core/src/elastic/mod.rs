@@ -41,6 +41,7 @@
 
 mod balance;
 mod calm;
+mod codec;
 mod counts;
 pub mod cut;
 mod decision;
@@ -48,9 +49,11 @@ mod divide;
 mod gather;
 mod grant;
 mod inputs;
+mod log;
 mod plan;
 mod settings;
 mod snapshot;
+mod text;
 
 pub use counts::{Precision, SlotCounts};
 pub use decision::{
@@ -61,6 +64,7 @@ pub use inputs::{
     DivideRules, Facts, FoldInputs, FoldShare, GrantInputs, Inputs, Item, ItemTopic, Load, NEEDY_MAX, Needy,
     PartitionRef, PlainInputs, RECEIVERS_MAX, Receiver, ReturnInputs,
 };
+pub use log::{DecisionLog, Entry, Noted};
 pub use plan::{Plan, Uncounted, plan};
 pub use settings::{CommitEvidence, ElasticSettings, GroupElasticSettings, Mode, SliceOffsets};
 pub use snapshot::{
