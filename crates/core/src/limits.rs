@@ -180,6 +180,13 @@ limits! {
             "Committed offsets of a group without members are forgotten after so long, as in Kafka.";
     }
 
+    "Decisions about elastic groups" {
+        DECISIONS_PER_GROUP_MAX: usize = 512, "decisions.per.group.max", "entries",
+            "Decisions and refusals that are kept of each group, the newest of them.";
+        DECISIONS_PER_GROUP_BYTES_MAX: usize = MIB, "decisions.per.group.bytes.max", "bytes",
+            "Size of the decisions and refusals that are kept of each group, with the inputs they were made from.";
+    }
+
     "Divided cursors" {
         CHAIN_SLICES_MAX: usize = 8, "chain.slices.max", "slices",
             "Slices that a member's share of a partition may consist of before moves wait for its commits.";

@@ -205,6 +205,7 @@ impl Broker {
             replies,
             notices,
             moved,
+            plan_soon: _,
         } = effects;
         for change in changes {
             let lsn = self.store.append_state(Command::Group(change).encode());

@@ -109,6 +109,17 @@ impl DecisionLog {
         Noted::New(self.push(size, entry))
     }
 
+    /// The entry that [`DecisionLog::refuse`] would count up for this refusal.
+    pub fn repeated(&self, refusal: &Refusal) -> Option<u64> {
+        let recent = self.entries.iter().rev();
+        let mut recent = recent.take_while(|kept| matches!(kept.entry, Entry::Refused { .. }));
+        let repeated = recent.find(|kept| match &kept.entry {
+            Entry::Refused { refusal: old, .. } => is_same(old, refusal),
+            Entry::Decided(_) => false,
+        });
+        repeated.map(|kept| kept.number)
+    }
+
     /// The entries, oldest first, with their numbers.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = (u64, &Entry)> {
         self.entries.iter().map(|kept| (kept.number, &kept.entry))

@@ -9,6 +9,7 @@ use super::state::{
     ConsumerGroup, Current, Generation, Group, Held, Kind, Member, MemberState, Partitions, Sharers,
 };
 use crate::cursor::{Cursor, CursorChange, SliceIdsChange};
+use crate::elastic::{Decision, Refusal};
 use crate::ids::TopicId;
 
 /// One durable change of one group.
@@ -116,6 +117,21 @@ pub enum GroupChange {
         /// One or more changes.
         changes: Vec<SliceIdsChange>,
     },
+    /// The planner decided something. Decisions have a log of their own: they have no part in what [`apply`] makes of
+    /// the groups.
+    Decided {
+        /// Group id.
+        group: String,
+        /// The decision.
+        decision: Box<Decision>,
+    },
+    /// The planner refused something, for the first time since its last decision.
+    Refused {
+        /// Group id.
+        group: String,
+        /// The refusal.
+        refusal: Box<Refusal>,
+    },
     /// The group is gone with all it had.
     Gone {
         /// Group id.
@@ -138,6 +154,8 @@ impl GroupChange {
             | Self::Shared { group, .. }
             | Self::CursorEdits { group, .. }
             | Self::SliceIds { group, .. }
+            | Self::Decided { group, .. }
+            | Self::Refused { group, .. }
             | Self::Gone { group } => group,
         }
     }
@@ -236,7 +254,7 @@ pub(crate) fn apply(groups: &mut Groups, change: &GroupChange) {
                 edit_cursor(cursors, (*topic, *partition), change);
             }
         }
-        GroupChange::SliceIds { .. } => {}
+        GroupChange::SliceIds { .. } | GroupChange::Decided { .. } | GroupChange::Refused { .. } => {}
         GroupChange::Gone { group } => {
             groups.remove(group);
         }

@@ -14,7 +14,9 @@ use super::state::{
 };
 use crate::codec::{CodecError, Decoder, Encoder};
 use crate::cursor::{Cursor, CursorChange, SliceIds, SliceIdsChange};
+use crate::elastic::{Decision, DecisionLog, Refusal};
 use crate::ids::TopicId;
+use crate::limits::{DECISIONS_PER_GROUP_BYTES_MAX, DECISIONS_PER_GROUP_MAX};
 
 /// Format version of changes and snapshots.
 const VERSION: u64 = 1;
@@ -138,6 +140,14 @@ impl GroupChange {
                 e.ivar(i64::from(*partition));
                 e.list(changes, |e, change| change.put(e));
             }
+            Self::Decided { group, decision } => {
+                start(e, 13, group);
+                e.bytes(&decision.encode());
+            }
+            Self::Refused { group, refusal } => {
+                start(e, 14, group);
+                e.bytes(&refusal.encode());
+            }
         }
     }
 
@@ -205,6 +215,14 @@ impl GroupChange {
                 partition: d.ivar32()?,
                 changes: d.list(SliceIdsChange::get)?,
             },
+            13 => Self::Decided {
+                group,
+                decision: Box::new(Decision::decode(d.bytes()?)?),
+            },
+            14 => Self::Refused {
+                group,
+                refusal: Box::new(Refusal::decode(d.bytes()?)?),
+            },
             tag => {
                 return Err(CodecError::UnknownTag {
                     at,
@@ -219,8 +237,11 @@ impl GroupChange {
 /// The pools of slice ids, by partition.
 pub(crate) type Pools = BTreeMap<(TopicId, i32), SliceIds>;
 
-/// All groups and pools as bytes.
-pub(crate) fn encode_groups(groups: &Groups, pools: &Pools) -> Vec<u8> {
+/// What the planner decided, by group.
+pub(crate) type Decisions = BTreeMap<String, DecisionLog>;
+
+/// All groups, pools and decisions as bytes.
+pub(crate) fn encode_groups(groups: &Groups, pools: &Pools, decisions: &Decisions) -> Vec<u8> {
     let mut e = Encoder::new();
     e.uvar(VERSION);
     e.list(rebuild(groups), |e, change| e.section(|e| change.put(e)));
@@ -229,11 +250,15 @@ pub(crate) fn encode_groups(groups: &Groups, pools: &Pools) -> Vec<u8> {
         e.ivar(i64::from(*partition));
         pool.put(e);
     });
+    e.list(decisions, |e, (group, log)| {
+        e.str(group);
+        log.put(e);
+    });
     e.into_bytes()
 }
 
-/// Groups and pools from bytes.
-pub(crate) fn decode_groups(bytes: &[u8]) -> Read<(Groups, Pools)> {
+/// Groups, pools and decisions from bytes.
+pub(crate) fn decode_groups(bytes: &[u8]) -> Read<(Groups, Pools, Decisions)> {
     let mut d = Decoder::new(bytes);
     check_version(&mut d, "a snapshot of groups")?;
     let mut groups = Groups::new();
@@ -248,8 +273,13 @@ pub(crate) fn decode_groups(bytes: &[u8]) -> Read<(Groups, Pools)> {
         let key = (TopicId(d.id()?), d.ivar32()?);
         Ok((key, SliceIds::get_from(d)?))
     })?;
+    let decisions = get_map(&mut d, |d| {
+        let group = d.string()?;
+        let log = DecisionLog::get(d, DECISIONS_PER_GROUP_MAX, DECISIONS_PER_GROUP_BYTES_MAX)?;
+        Ok((group, log))
+    })?;
     d.finish()?;
-    Ok((groups, pools))
+    Ok((groups, pools, decisions))
 }
 
 fn check_version(d: &mut Decoder<'_>, what: &'static str) -> Read<()> {

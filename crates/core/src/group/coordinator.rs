@@ -7,7 +7,7 @@ use anabranch_wire::ErrorCode;
 use super::api::{Answer, JoinAnswer, Reply, SyncAnswer, Token};
 use super::change::{GroupChange, Groups, apply};
 use super::classic::{Barrier, Phase};
-use super::codec::{Pools, decode_groups, encode_groups};
+use super::codec::{Decisions, Pools, decode_groups, encode_groups};
 use super::consumer::Regexes;
 use super::elastic::Elastic;
 use super::settings::GroupSettings;
@@ -16,7 +16,9 @@ use super::timers::{TimerKey, TimerKind, Timers};
 use super::topics::Topics;
 use crate::codec::CodecError;
 use crate::config::ConsumerGroupSettings;
+use crate::elastic::DecisionLog;
 use crate::ids::{Now, TopicId};
+use crate::limits::{DECISIONS_PER_GROUP_BYTES_MAX, DECISIONS_PER_GROUP_MAX};
 
 /// All groups of the broker.
 ///
@@ -29,6 +31,8 @@ pub struct Coordinator {
     pub(super) groups: Groups,
     /// Slice ids of partitions that were ever divided. Durable, as the groups are.
     pub(super) slice_ids: Pools,
+    /// What the planner decided and refused, by group. Durable, too.
+    pub(super) decisions: Decisions,
     pub(super) elastic: Elastic,
     pub(super) barriers: BTreeMap<String, Barrier>,
     pub(super) timers: Timers,
@@ -145,16 +149,32 @@ impl Coordinator {
     /// Makes a change from the journal. Pure and total; the live path goes through the same function.
     pub fn apply(&mut self, change: &GroupChange) {
         apply(&mut self.groups, change);
-        if let GroupChange::SliceIds {
-            topic,
-            partition,
-            changes,
-            ..
-        } = change
-        {
-            let pool = self.slice_ids.entry((*topic, *partition)).or_default();
-            changes.iter().for_each(|change| pool.apply(change));
+        match change {
+            GroupChange::SliceIds {
+                topic,
+                partition,
+                changes,
+                ..
+            } => {
+                let pool = self.slice_ids.entry((*topic, *partition)).or_default();
+                changes.iter().for_each(|change| pool.apply(change));
+            }
+            GroupChange::Decided { group, decision } => {
+                self.decision_log(group).decide((**decision).clone());
+            }
+            GroupChange::Refused { group, refusal } => {
+                self.decision_log(group).refuse((**refusal).clone());
+            }
+            GroupChange::Gone { group } => {
+                self.decisions.remove(group);
+            }
+            _ => {}
         }
+    }
+
+    fn decision_log(&mut self, group: &str) -> &mut DecisionLog {
+        let fresh = || DecisionLog::new(DECISIONS_PER_GROUP_MAX, DECISIONS_PER_GROUP_BYTES_MAX);
+        self.decisions.entry(group.to_owned()).or_insert_with(fresh)
     }
 
     /// Makes a change and notes it for the journal.
@@ -165,16 +185,17 @@ impl Coordinator {
 
     /// All groups as bytes, for a snapshot.
     pub fn snapshot_encode(&self) -> Vec<u8> {
-        encode_groups(&self.groups, &self.slice_ids)
+        encode_groups(&self.groups, &self.slice_ids, &self.decisions)
     }
 
     /// A coordinator with the groups of a snapshot. Sessions do not run yet: see [`Coordinator::restart_sessions`].
     pub fn snapshot_decode(settings: GroupSettings, bytes: &[u8]) -> Result<Self, CodecError> {
-        let (groups, slice_ids) = decode_groups(bytes)?;
+        let (groups, slice_ids, decisions) = decode_groups(bytes)?;
         Ok(Self {
             settings,
             groups,
             slice_ids,
+            decisions,
             ..Self::default()
         })
     }

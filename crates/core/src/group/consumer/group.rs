@@ -102,6 +102,7 @@ impl Coordinator {
         for target in targets {
             self.record(step, target);
         }
+        self.plan_soon(step, group);
     }
 
     /// What there is to assign, and a hash of the topics it was made from.

@@ -28,6 +28,8 @@ mod view;
 #[cfg(test)]
 mod moves_test;
 #[cfg(test)]
+mod planning_test;
+#[cfg(test)]
 mod shares_test;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,6 +65,8 @@ pub(super) struct Elastic {
     /// Since when a divided partition has had nothing to read, and slots without a member, monotonic milliseconds.
     quiet_since: BTreeMap<(String, Key), u64>,
     loose_since: BTreeMap<(String, Key), u64>,
+    /// How often refusals of the decision log came again, by group and number.
+    repeated: BTreeMap<(String, u64), u64>,
     /// Groups that an operator has stopped.
     paused: BTreeSet<String>,
 }

@@ -11,7 +11,7 @@ use super::promises::holds_chain;
 use crate::cursor::{self, ChainState, Cursor, Evidence, Live, SliceId};
 use crate::group::change::GroupChange;
 use crate::group::coordinator::{Coordinator, Step};
-use crate::group::state::{Current, Sharing};
+use crate::group::state::{Current, Sharers, Sharing};
 use crate::slots::SlotSet;
 
 impl Coordinator {
@@ -111,18 +111,15 @@ impl Coordinator {
 
     /// A member gets a partition: with it, its part.
     fn taken(&mut self, step: &mut Step<'_>, group: &str, key: Key, member_id: &str, epoch: i32) {
-        let sharers = self.sharers(group, key);
         let is_divided = matches!(self.cursor(group, key), Some(Cursor::Divided(_)));
-        let Some(sharers) = sharers else {
+        let is_shared = self.sharers(group, key).is_some_and(|sharers| sharers.len() > 1);
+        if !is_shared {
             if is_divided {
                 self.take_whole(step, group, key, member_id, epoch);
             }
             return;
-        };
+        }
         if !is_divided {
-            if sharers.len() == 1 {
-                return;
-            }
             let divided = self.edit_cursor(step, group, key, |edit| edit.divide().is_ok());
             if divided != Some(true) {
                 return;
@@ -132,9 +129,11 @@ impl Coordinator {
         self.grant(step, group, key, member_id, epoch, &due);
     }
 
-    /// A partition that nobody shares any more, with a cursor that is still divided, comes to one member whole.
+    /// A partition that nobody else shares, with a cursor that is still divided, comes to one member whole.
     fn take_whole(&mut self, step: &mut Step<'_>, group: &str, key: Key, member_id: &str, epoch: i32) {
+        self.elastic.promises.remove(&(group.to_owned(), key));
         if self.make_plain(step, group, key) {
+            self.set_sharers(step, group, key, Sharers::new());
             return;
         }
         let sharers = [(member_id.to_owned(), Sharing::Holds)].into();
@@ -188,6 +187,8 @@ impl Coordinator {
         held: &Current,
     ) {
         self.withdraw_from(group, member_id);
+        let of_member = (group.to_owned(), member_id.to_owned());
+        self.elastic.activities.remove(&of_member);
         for key in keys(held) {
             if let Some(Cursor::Divided(_)) = self.cursor(group, key) {
                 self.edit_cursor(step, group, key, |edit| edit.dead(member_id));

@@ -17,19 +17,19 @@ fn half(upper: bool) -> SlotSet {
     slots.filter_map(Slot::new).collect()
 }
 
-fn slot(number: u16) -> Slot {
+pub(super) fn slot(number: u16) -> Slot {
     Slot::new(number).unwrap()
 }
 
 /// A group of the consumer protocol on a topic with one partition.
-struct World {
-    bench: Bench,
-    members: BTreeMap<&'static str, ConsumerHeartbeatAnswer>,
+pub(super) struct World {
+    pub(super) bench: Bench,
+    pub(super) members: BTreeMap<&'static str, ConsumerHeartbeatAnswer>,
 }
 
 impl World {
     /// Members join in order; the first holds the partition, and has committed offset 100 of 1,000.
-    fn new(names: &[&'static str]) -> Self {
+    pub(super) fn new(names: &[&'static str]) -> Self {
         let mut bench = Bench::new(&[("t", 1)]);
         let key = (bench.topics.id("t"), 0);
         bench.topics.ends.insert(key, 1_000);
@@ -47,12 +47,18 @@ impl World {
         world
     }
 
-    fn key(&self) -> Key {
+    pub(super) fn key(&self) -> Key {
         (self.bench.topics.id("t"), 0)
     }
 
     /// Everybody heartbeats until nothing changes any more.
-    fn calm(&mut self) {
+    pub(super) fn calm(&mut self) {
+        self.beat();
+        self.bench.check_fold();
+    }
+
+    /// The same, without a look at the journal.
+    pub(super) fn beat(&mut self) {
         for _ in 0..4 {
             for (name, member) in &mut self.members {
                 let owned = member.assignment.take();
@@ -62,10 +68,9 @@ impl World {
                     .unwrap();
             }
         }
-        self.bench.check_fold();
     }
 
-    fn step(&mut self, work: impl FnOnce(&mut Coordinator, &mut Step<'_>, Key)) {
+    pub(super) fn step(&mut self, work: impl FnOnce(&mut Coordinator, &mut Step<'_>, Key)) {
         let key = self.key();
         let topics = self.bench.topics.clone();
         let mut step = Step::new(self.bench.now, &topics);
@@ -100,7 +105,7 @@ impl World {
         });
     }
 
-    fn position(&self, member: &str) -> SliceOffset {
+    pub(super) fn position(&self, member: &str) -> SliceOffset {
         let epoch = self.members[member].member_epoch;
         let asked = fetch(Some(member), epoch, Some(vec![(t(), vec![0])]));
         let answer = self.bench.coordinator.fetch(&self.bench.topics, &asked).unwrap();
@@ -110,7 +115,7 @@ impl World {
     }
 
     /// Reads at a position: hands these records out. Where it read from.
-    fn read(&mut self, position: SliceOffset, records: &[(i64, u16)], end: i64) -> SliceOffset {
+    pub(super) fn read(&mut self, position: SliceOffset, records: &[(i64, u16)], end: i64) -> SliceOffset {
         let key = self.key();
         let SliceFetch::Read { group, plan } = self.bench.coordinator.locate_slice(key, position) else {
             panic!("{position:?} cannot be read");
@@ -138,13 +143,13 @@ impl World {
         SliceOffset::new(Some(plan.slice), plan.from).unwrap()
     }
 
-    fn commit(&mut self, member: &str, at: SliceOffset) {
+    pub(super) fn commit(&mut self, member: &str, at: SliceOffset) {
         let epoch = self.members[member].member_epoch;
         assert!(self.bench.commit(member, epoch, "t", 0, at.to_wire()).is_ok());
         self.bench.check_fold();
     }
 
-    fn slots(&self, member: &str) -> SlotSet {
+    pub(super) fn slots(&self, member: &str) -> SlotSet {
         match self.bench.coordinator.cursor("g", self.key()) {
             Some(Cursor::Divided(divided)) => divided
                 .chain_of(member)
@@ -155,7 +160,7 @@ impl World {
     }
 }
 
-fn moved(at: SliceOffset, offset: i64) -> SliceOffset {
+pub(super) fn moved(at: SliceOffset, offset: i64) -> SliceOffset {
     SliceOffset::new(at.slice(), offset).unwrap()
 }
 

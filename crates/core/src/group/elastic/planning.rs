@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::view::Counts;
 use super::{Elastic, Key};
 use crate::cursor::Cursor;
-use crate::elastic::{self, Reading, Snapshot};
+use crate::elastic::{self, DecisionLog, Entry, Reading, Refusal, Snapshot};
+use crate::group::change::GroupChange;
 use crate::group::coordinator::{Coordinator, Effects, Step};
 use crate::group::topics::Topics;
 use crate::ids::{Now, Offset, TopicId};
@@ -85,9 +86,22 @@ impl Coordinator {
         self.elastic.dirty.remove(group);
         self.note_quiet(step, group, &snapshot);
         let plan = elastic::plan(&snapshot);
-        for decision in &plan.decisions {
-            self.act(step, group, &decision.change);
+        for decision in plan.decisions {
             step.notice(group, decision.sentence());
+            let change = decision.change.clone();
+            let decision = Box::new(decision);
+            let group_id = group.to_owned();
+            self.record(
+                step,
+                GroupChange::Decided {
+                    group: group_id,
+                    decision,
+                },
+            );
+            self.act(step, group, &change);
+        }
+        for refusal in plan.refusals {
+            self.refuse(step, group, refusal);
         }
         let uncounted = plan.uncounted.iter();
         uncounted
@@ -100,6 +114,37 @@ impl Coordinator {
                 })
             })
             .collect()
+    }
+
+    /// A refusal is journalled when it is new; how often it came again is only counted.
+    fn refuse(&mut self, step: &mut Step<'_>, group: &str, refusal: Refusal) {
+        let repeated = self.decisions.get(group).and_then(|log| log.repeated(&refusal));
+        if let Some(number) = repeated {
+            let again = self
+                .elastic
+                .repeated
+                .entry((group.to_owned(), number))
+                .or_default();
+            *again = again.saturating_add(1);
+            return;
+        }
+        let (group, refusal) = (group.to_owned(), Box::new(refusal));
+        self.record(step, GroupChange::Refused { group, refusal });
+    }
+
+    /// What was decided and refused about a group, oldest first: number, entry, and how often a refusal came again since.
+    pub fn decisions_of(&self, group: &str) -> impl DoubleEndedIterator<Item = (u64, &Entry, u64)> {
+        let log = self.decisions.get(group);
+        let entries = log.map(DecisionLog::entries).into_iter().flatten();
+        entries.map(move |(number, entry)| {
+            let again = self.elastic.repeated.get(&(group.to_owned(), number));
+            (number, entry, again.copied().unwrap_or(0))
+        })
+    }
+
+    /// The groups that anything was decided or refused about.
+    pub fn groups_with_decisions(&self) -> impl Iterator<Item = &str> {
+        self.decisions.keys().map(String::as_str)
     }
 
     /// The lowest offset at which anything of a partition goes on.

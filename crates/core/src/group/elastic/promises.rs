@@ -86,7 +86,7 @@ impl Coordinator {
         let is_alone = sharers.len() == 1;
         match self.cursor(group, key) {
             Some(Cursor::Divided(divided)) => {
-                holds_chain(divided, member_id) || !self.due(group, key, member_id).is_empty()
+                is_alone || holds_chain(divided, member_id) || !self.due(group, key, member_id).is_empty()
             }
             Some(Cursor::Plain(_)) => is_alone || !self.promised(group, key, member_id).is_empty(),
             // Nothing was ever committed, so there is nothing to divide.

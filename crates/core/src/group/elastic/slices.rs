@@ -5,7 +5,7 @@ use anabranch_wire::ErrorCode;
 use super::Key;
 use crate::cursor::{
     ChainState, Committed, Cursor, Found, IdUse, Note, Plain, ReadPlan, Recall, Record, Refusal, Reserved,
-    SliceOffset,
+    SliceId, SliceOffset,
 };
 use crate::group::coordinator::{Coordinator, Effects, Step};
 use crate::group::topics::Topics;
@@ -79,6 +79,10 @@ impl Coordinator {
         let reserved = self.edit_cursor(&mut step, group, key, |edit| edit.reserve(plan, records, end));
         // Nobody reads other records than before because of a raised mark.
         step.effects.moved.clear();
+        if let Some(Ok(reserved)) = &reserved {
+            let handed = records.partition_point(|record| record.offset < reserved.end);
+            self.was_handed(&step, group, key, plan.chain, handed);
+        }
         (reserved.unwrap_or(Err(Refusal::Stale)), step.effects)
     }
 
@@ -171,10 +175,21 @@ impl Coordinator {
                     edit.commit(member_id, epoch, id, at.offset(), note)
                 });
                 if done == Some(Committed::Moved) {
+                    self.activity(step, group, member_id).committed(step.now.mono_ms);
                     self.keep_promises(step, group, key);
                 }
                 Some(ErrorCode::None)
             }
+        }
+    }
+
+    fn was_handed(&mut self, step: &Step<'_>, group: &str, key: Key, chain: SliceId, records: usize) {
+        let Some(Cursor::Divided(divided)) = self.cursor(group, key) else {
+            return;
+        };
+        if let Some(member) = divided.chain(chain).map(|chain| chain.member().to_owned()) {
+            self.activity(step, group, &member)
+                .was_handed(step.now.mono_ms, records);
         }
     }
 

@@ -235,11 +235,7 @@ impl Coordinator {
         let is_static = state.member.instance_id.is_some();
         let plain_done = self.plain_done(group, &state.current.assigned);
         let now_ms = step.now.mono_ms;
-        let activity = self
-            .elastic
-            .activities
-            .entry((group.to_owned(), id.to_owned()))
-            .or_insert_with(|| Activity::new(now_ms));
+        let activity = self.activity(step, group, id);
         activity.look(now_ms, doing, load.handed_out, plain_done);
         let view = MemberView {
             state: activity.state,
@@ -252,6 +248,13 @@ impl Coordinator {
             uncommitted_ms: activity.uncommitted_ms,
         };
         Some(view)
+    }
+
+    pub(super) fn activity(&mut self, step: &Step<'_>, group: &str, id: &str) -> &mut Activity {
+        self.elastic
+            .activities
+            .entry((group.to_owned(), id.to_owned()))
+            .or_insert_with(|| Activity::new(step.now.mono_ms))
     }
 
     /// How far a member has come in the partitions that it reads whole, as a sum of offsets.

@@ -1,0 +1,216 @@
+//! A group from its first idle member to the last one left: the planner decides, members follow.
+
+use std::collections::BTreeSet;
+
+use anabranch_wire::slot::SLOTS;
+
+use super::moves_test::{World, moved, slot};
+use super::{Counts, SliceFetch};
+use crate::cursor::Cursor;
+use crate::elastic::{Entry, SlotCounts};
+use crate::group::harness::{alive, modern};
+use crate::ids::{Offset, TopicId};
+use crate::slots::SlotSet;
+
+/// A log in which the record of each offset has the slot `7 * offset`.
+struct Log {
+    end: Offset,
+}
+
+fn slot_of(offset: Offset) -> u16 {
+    (offset * 7 % SLOTS as i64) as u16
+}
+
+impl Counts for Log {
+    fn records_from(&self, _: TopicId, _: i32, from: Offset) -> Option<SlotCounts> {
+        let records = (from..self.end).map(|offset| (slot(slot_of(offset)), 1));
+        Some(SlotCounts::exact(records))
+    }
+}
+
+/// Nobody has counted anything.
+struct Uncounted;
+
+impl Counts for Uncounted {
+    fn records_from(&self, _: TopicId, _: i32, _: Offset) -> Option<SlotCounts> {
+        None
+    }
+}
+
+impl World {
+    /// A backlog that is worth dividing.
+    fn with_backlog(names: &[&'static str], end: Offset) -> Self {
+        let mut world = Self::new(names);
+        let key = world.key();
+        world.bench.topics.ends.insert(key, end);
+        world
+    }
+
+    fn end(&self) -> Offset {
+        self.bench.topics.ends[&self.key()]
+    }
+
+    fn plan(&mut self) {
+        let (now, topics, log) = (self.bench.now, self.bench.topics.clone(), Log { end: self.end() });
+        let (wanted, effects) = self.bench.coordinator.plan(now, &topics, &log);
+        assert_eq!(wanted, BTreeSet::new(), "everything is counted");
+        self.bench.take(effects);
+    }
+
+    /// Time passes; the planner thinks and members heartbeat.
+    fn live(&mut self, seconds: u64) {
+        for _ in 0..seconds {
+            self.bench.pass(1_000);
+            self.plan();
+            self.beat();
+        }
+        self.bench.check_fold();
+    }
+
+    /// A member reads up to `records` records, and commits twice: in the middle and at the end.
+    fn work(&mut self, member: &str, records: usize) -> Vec<Offset> {
+        let position = self.position(member);
+        let SliceFetch::Read { plan, .. } = self.bench.coordinator.locate_slice(self.key(), position) else {
+            panic!("{member} can read");
+        };
+        let all =
+            (plan.scan_from..self.end()).filter(|offset| plan.sieve.passes(*offset, slot(slot_of(*offset))));
+        let found: Vec<Offset> = all.take(records).collect();
+        let Some(last) = found.last().copied() else {
+            return found;
+        };
+        let handed: Vec<(i64, u16)> = found.iter().map(|offset| (*offset, slot_of(*offset))).collect();
+        let at = self.read(position, &handed, last + 1);
+        self.commit(member, moved(at, found[found.len() / 2]));
+        self.commit(member, moved(at, last + 1));
+        found
+    }
+
+    fn kinds(&self) -> Vec<&'static str> {
+        let entries = self.bench.coordinator.decisions_of("g");
+        entries
+            .filter_map(|(_, entry, _)| match entry {
+                Entry::Decided(decision) => Some(decision.change.kind.code()),
+                Entry::Refused { .. } => None,
+            })
+            .collect()
+    }
+}
+
+#[test]
+fn an_idle_member_gets_half_of_the_backlog() {
+    let mut world = World::with_backlog(&["a", "b"], 20_000);
+    world.live(8);
+    assert_eq!(world.kinds(), ["split"]);
+    let (a, b) = (world.slots("a"), world.slots("b"));
+    assert!(a.is_disjoint(&b) && a.union(&b).is_all());
+    let counted = Log { end: 20_000 }
+        .records_from(TopicId::default(), 0, 100)
+        .unwrap();
+    let (left, right) = (counted.total_of(&a), counted.total_of(&b));
+    assert!(left.abs_diff(right) <= 20_000 / 50, "{left} and {right}");
+    assert_eq!(world.bench.committed("t", 0), 100);
+}
+
+#[test]
+fn a_small_backlog_is_left_alone_and_the_refusal_says_why() {
+    let mut world = World::with_backlog(&["a", "b"], 600);
+    world.live(8);
+    assert_eq!(world.kinds(), Vec::<&str>::new());
+    let refusals: Vec<_> = world.bench.coordinator.decisions_of("g").collect();
+    assert_eq!(refusals.len(), 1, "repeated refusals are counted");
+    assert!(refusals[0].2 > 3);
+    let Entry::Refused { refusal, .. } = refusals[0].1 else {
+        panic!("it was refused");
+    };
+    assert_eq!(refusal.why_not.code(), "below-threshold");
+    assert!(refusal.sentence().contains("500"), "{}", refusal.sentence());
+}
+
+#[test]
+fn nothing_is_decided_before_records_were_counted() {
+    let mut world = World::with_backlog(&["a", "b"], 20_000);
+    let (now, topics) = (world.bench.now, world.bench.topics.clone());
+    let (wanted, effects) = world.bench.coordinator.plan(now, &topics, &Uncounted);
+    world.bench.take(effects);
+    assert!(wanted.iter().any(|one| one.from == 100), "{wanted:?}");
+    assert_eq!(world.kinds(), Vec::<&str>::new());
+    world.live(2);
+    assert_eq!(world.kinds(), ["split"]);
+}
+
+#[test]
+fn a_third_member_gets_a_part_without_the_others_being_revoked() {
+    let mut world = World::with_backlog(&["a", "b"], 60_000);
+    world.live(8);
+    world.work("a", 50);
+    world.work("b", 50);
+    let joined = world.bench.consumer(&modern("c", &["t"])).unwrap();
+    world.members.insert("c", joined);
+    for _ in 0..12 {
+        world.live(1);
+        world.work("a", 20);
+        world.work("b", 20);
+    }
+    assert!(world.kinds().contains(&"split"));
+    let slots = world.slots("c");
+    assert!(!slots.is_empty(), "{:?}", world.kinds());
+    assert!(slots.is_disjoint(&world.slots("a")) && slots.is_disjoint(&world.slots("b")));
+    world.work("c", 20);
+}
+
+#[test]
+fn a_leavers_share_flows_to_those_who_stay_and_back_to_one_position() {
+    let mut world = World::with_backlog(&["a", "b"], 4_000);
+    world.live(8);
+    assert_eq!(world.kinds(), ["split"]);
+    world.work("b", 100);
+    world.bench.consumer(&alive("b", -1, None)).unwrap();
+    world.members.remove("b");
+    world.live(3);
+    assert_eq!(world.kinds(), ["split", "merge"]);
+    assert_eq!(world.slots("a"), SlotSet::all());
+    let mut seen: Vec<Offset> = Vec::new();
+    loop {
+        let found = world.work("a", 500);
+        if found.is_empty() {
+            break;
+        }
+        seen.extend(found);
+    }
+    assert!(
+        seen.len() > 3_700,
+        "all but the leaver's committed records: {}",
+        seen.len()
+    );
+    world.live(400);
+    let key = world.key();
+    let plain = matches!(world.bench.coordinator.cursor("g", key), Some(Cursor::Plain(_)));
+    assert!(plain, "after a long quiet: {:?}", world.kinds());
+    assert_eq!(world.bench.committed("t", 0), 4_000);
+}
+
+#[test]
+fn when_everybody_leaves_and_one_comes_back_nothing_is_lost() {
+    let mut world = World::with_backlog(&["a", "b"], 4_000);
+    world.live(8);
+    let done: BTreeSet<Offset> = world.work("a", 300).into_iter().collect();
+    for name in ["a", "b"] {
+        world.bench.consumer(&alive(name, -1, None)).unwrap();
+        world.members.remove(name);
+    }
+    let joined = world.bench.consumer(&modern("c", &["t"])).unwrap();
+    world.members.insert("c", joined);
+    world.live(3);
+    let mut seen = BTreeSet::new();
+    loop {
+        let found = world.work("c", 1_000);
+        if found.is_empty() {
+            break;
+        }
+        seen.extend(found);
+    }
+    let all: BTreeSet<Offset> = (100..4_000).collect();
+    assert_eq!(done.union(&seen).copied().collect::<BTreeSet<_>>(), all);
+    assert!(done.is_disjoint(&seen), "what was committed does not come again");
+}
