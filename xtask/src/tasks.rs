@@ -107,6 +107,11 @@ fn build_binary() -> Result<String> {
 
 /// Real clients against the real binary.
 pub(crate) fn compat(args: &[String]) -> Result<String> {
+    // The rules by which the runner judges have tests of their own.
+    run(
+        "python3",
+        &["-m", "unittest", "discover", "--quiet", "compat/tests"],
+    )?;
     let binary = build_binary()?;
     let mut command = vec!["compat/run.py".to_owned(), "--binary".into(), binary];
     command.extend_from_slice(args);
@@ -195,8 +200,11 @@ fn readme() -> Result<()> {
     run("cargo", &["run", "--locked", "--quiet", "--", "version"])
 }
 
-/// Each fuzz target for a few seconds over its corpus.
+/// The tests of the fuzz targets (every file of the corpus, seeds up to date), then each target for a few seconds over
+/// its corpus.
 fn fuzz() -> Result<()> {
+    let folder = root().join("fuzz");
+    run_in(&folder, "cargo", &["test", "--locked", "--quiet", "--lib"])?;
     if !std::process::Command::new("cargo")
         .args(["fuzz", "--version"])
         .output()?
@@ -208,7 +216,6 @@ fn fuzz() -> Result<()> {
             &["install", "--locked", "cargo-fuzz", "--version", "0.13.2"],
         )?;
     }
-    let folder = root().join("fuzz");
     for target in ["frame", "request", "batch", "sift", "recovery"] {
         // The toolchain is stable: no sanitizer; Rust's own checks find what the contract forbids.
         run_in(
