@@ -7,7 +7,7 @@ import time
 
 from . import messages
 from .driver import Driver
-from .errors import ClientError, Failure
+from .errors import ClientError, Failure, Late
 from .wire import Wire
 
 _NUMBERS = itertools.count(1)
@@ -91,7 +91,7 @@ class Consumer:
         records, deadline = [], time.monotonic() + seconds
         while len(records) < count:
             if time.monotonic() > deadline:
-                raise Failure(f"consumer {self.name}: {len(records)} of {count} records came within {seconds} s")
+                raise Late(f"consumer {self.name}: {len(records)} of {count} records came within {seconds} s")
             records += self.take(200)
         records += self.take(50)
         if len(records) != count:
@@ -231,7 +231,7 @@ class Context:
             if found:
                 return found
             if time.monotonic() > deadline:
-                raise Failure(f"not within {seconds} s: {what}")
+                raise Late(f"not within {seconds} s: {what}")
             time.sleep(LOOK_SECONDS)
 
     def stays(self, seconds, what, look):

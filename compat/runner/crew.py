@@ -2,7 +2,7 @@
 
 from . import messages
 from .context import Record
-from .errors import ClientError, Failure
+from .errors import ClientError, Late
 from .oracle import Oracle, value
 from .wire import Closed
 
@@ -108,9 +108,9 @@ class Crew:
 
         try:
             self.context.until(seconds, f"{len(self.members)} members share {self.partitions} partitions", look)
-        except Failure as error:
+        except Late as error:
             held = {name: [p for _, p in member.assignment] for name, member in self.members.items()}
-            raise Failure(f"{error}; they hold {held}") from error
+            raise Late(f"{error}; they hold {held}") from error
 
     def drain(self, seconds=25):
         """Waits until everything acknowledged was read."""
@@ -121,10 +121,10 @@ class Crew:
 
         try:
             self.context.until(seconds, "all records are read", look)
-        except Failure as error:
+        except Late as error:
             missing = self.oracle.missing()
             held = {name: [p for _, p in member.assignment] for name, member in self.members.items()}
-            raise Failure(f"{error}; {len(missing)} are missing, first {missing[:3]}; members hold {held}") from error
+            raise Late(f"{error}; {len(missing)} are missing, first {missing[:3]}; members hold {held}") from error
 
     def check(self, duplicates=False):
         """Loss, order, duplicates."""

@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-from .errors import ClientError, Failure
+from .errors import ClientError, Failure, Late
 
 # A driver's start: a Java machine on a busy two-core box takes a few seconds.
 START_SECONDS = 60
@@ -124,7 +124,7 @@ class Driver:
         try:
             answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
-            raise Failure(f"driver {self.name}: no answer to '{operation}' in time; its log: {self.log_path}") from None
+            raise Late(f"driver {self.name}: no answer to '{operation}' in time; its log: {self.log_path}") from None
         if answer is None:
             self._answers.put(None)
             raise Failure(f"driver {self.name} ended during '{operation}'; its log: {self.log_path}")

@@ -1,8 +1,17 @@
 """The ways in which a scenario ends early."""
 
+import subprocess
+
+# Kafka's REQUEST_TIMED_OUT, and librdkafka's own numbers for an operation and a message that took too long.
+_TIMED_OUT = (7, -185, -192)
+
 
 class Failure(Exception):
     """The broker, or the client against it, did not do what the scenario expects."""
+
+
+class Late(Failure):
+    """What was expected has not come in time; nothing wrong has come instead."""
 
 
 class NotApplicable(Exception):
@@ -29,3 +38,10 @@ class ClientError(Failure):
             return True
         text = f"{self.name} {self.message}".lower()
         return any(word.lower() in text for word in words)
+
+
+def is_late(error):
+    """Whether an exception says only that something took too long, as opposed to a wrong result."""
+    if isinstance(error, ClientError):
+        return error.code in _TIMED_OUT
+    return isinstance(error, (Late, subprocess.TimeoutExpired))

@@ -1,8 +1,9 @@
 """Notices when the machine itself stands still.
 
 A durable broker waits for the disk. Where several builds share a disk, a flush may take many seconds, and then every timeout of
-every client runs out, through no fault of theirs. A scenario that fails while that happened is run once more, and the table's
-line says so; one that fails on a quiet machine has failed.
+every client runs out, through no fault of theirs. A scenario that was late (errors.Late) while that happened is run once more,
+and the table, the last line and RESULTS.md say that it took two tries. A wrong result is never tried again, and on a quiet
+machine nothing is.
 """
 
 import os

@@ -12,9 +12,18 @@ PASSED, FAILED, NOT_APPLICABLE = "passed", "FAILED", "n/a"
 class Result:
     """One row: a scenario run with a client."""
 
-    def __init__(self, client, version, scenario, outcome, seconds, detail=""):
+    def __init__(self, client, version, scenario, outcome, seconds, detail="", late=False):
         self.client, self.version, self.scenario = client, version, scenario
         self.outcome, self.seconds, self.detail = outcome, seconds, detail
+        # Whether it failed only for taking too long.
+        self.late = late
+        # Why there was a try before this one; empty if there was none.
+        self.first_try = ""
+
+    def sign(self):
+        """The cell of the matrix."""
+        sign = {PASSED: "ok", FAILED: "FAILED", NOT_APPLICABLE: "n/a"}[self.outcome]
+        return f"{sign} (2nd try)" if self.first_try else sign
 
 
 class Table:
@@ -35,6 +44,8 @@ class Table:
             line = f"{time.monotonic() - self._begun:6.1f}  {name} {result.outcome:<7} {result.seconds:6.2f} s"
             if result.outcome == NOT_APPLICABLE:
                 line += f"  ({result.detail})"
+            if result.first_try:
+                line += f"  (2nd try; the first: {result.first_try})"
             print(line, flush=True)
             if result.outcome == FAILED:
                 print("        " + result.detail.replace("\n", "\n        "), flush=True)
@@ -48,17 +59,20 @@ class Table:
         """How many rows have this outcome."""
         return sum(1 for result in self.results if result.outcome == outcome)
 
+    def tried_twice(self):
+        """The rows that passed only at the second try."""
+        return [result for result in self.results if result.first_try and result.outcome == PASSED]
+
     def summary(self):
         """The matrix as lines: a column for each client, a row for each scenario."""
         clients = [name for name in self._clients if any(r.client == name for r in self.results)]
         cells = {(r.scenario, r.client): r for r in self.results}
-        signs = {PASSED: "ok", FAILED: "FAILED", NOT_APPLICABLE: "n/a"}
         head = ["scenario", *clients]
         rows = []
         for scenario in self._scenarios:
             if any((scenario, client) in cells for client in clients):
                 row = [cells.get((scenario, client)) for client in clients]
-                rows.append([scenario, *(signs[cell.outcome] if cell else "" for cell in row)])
+                rows.append([scenario, *(cell.sign() if cell else "" for cell in row)])
         widths = [max(len(line[i]) for line in [head, *rows]) for i in range(len(head))]
         return ["  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip() for line in [head, *rows]]
 
@@ -76,12 +90,14 @@ class Table:
         versions = {r.client: r.version for r in self.results if r.version}
         passed, failed, none = (self.count(outcome) for outcome in (PASSED, FAILED, NOT_APPLICABLE))
         depth = "short" if short else "full"
+        twice = len(self.tried_twice())
+        counts = f"{passed} passed{f' ({twice} of them at the second try)' if twice else ''}, {failed} failed"
         lines = [
             "# Compatibility results",
             "",
             "Written by `cargo xtask compat --write-results`; do not edit.",
             "",
-            f"Broker: {target}. Depth: {depth}. {passed} passed, {failed} failed, {none} not applicable.",
+            f"Broker: {target}. Depth: {depth}. {counts}, {none} not applicable.",
             f"Machine: {os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}.",
             "",
             "| client | version | passed | failed | n/a | seconds |",
@@ -99,6 +115,8 @@ class Table:
             rows = sorted((r for r in self.results if r.client == client), key=lambda r: order[r.scenario])
             for r in rows:
                 outcome = f"{r.outcome}: {r.detail}" if r.outcome == NOT_APPLICABLE else r.outcome
+                if r.first_try:
+                    outcome += f" at the second try; the first: {r.first_try}".replace("|", "/")
                 lines.append(f"| {r.client} | {versions.get(client, '')} | {r.scenario} | {outcome} | {r.seconds:.1f} |")
         with open(path, "w", encoding="utf-8") as out:
             out.write("\n".join(lines) + "\n")
@@ -111,10 +129,13 @@ def verdict(table):
     print()
     for line in table.failures():
         print(f"FAILED {line}")
+    for result in table.tried_twice():
+        print(f"second try: {result.client} {result.scenario}: the first: {result.first_try}")
     failed = table.count(FAILED)
     skipped = table.count(NOT_APPLICABLE)
     if skipped:
         print(f"{skipped} not applicable, each with its reason above")
-    print(f"{table.count(PASSED)} passed, {failed} failed")
+    twice = len(table.tried_twice())
+    print(f"{table.count(PASSED)} passed{f' ({twice} of them at the second try)' if twice else ''}, {failed} failed")
     sys.stdout.flush()
     return 1 if failed or not table.count(PASSED) else 0

@@ -10,7 +10,7 @@ import threading
 import time
 
 from . import messages
-from .errors import Failure
+from .errors import Failure, Late
 from .setup import KAFKA_VERSION
 from .wire import Closed, Wire
 
@@ -85,7 +85,7 @@ class Broker:
             if self._process.poll() is not None:
                 raise Failure(f"the broker ended with {self._process.returncode} at its start; its log: {self.log_path}")
             if time.monotonic() > deadline:
-                raise Failure(f"the broker did not answer within {READY_SECONDS} s; its log: {self.log_path}")
+                raise Late(f"the broker did not answer within {READY_SECONDS} s; its log: {self.log_path}")
             time.sleep(0.02)
         return self
 
