@@ -4,9 +4,9 @@
 //! |---|---|---|
 //! | deadlines | at the coordinator's next deadline | expels silent members, ends join phases |
 //! | logs | after a deletion is durable | tells the store what is dead |
-//! | upkeep | when a segment is sealed or something was deleted | snapshot, free and pack segments |
+//! | upkeep | when a segment is sealed or something was deleted, and every [`UPKEEP_INTERVAL`] | a snapshot if one is due; frees and packs segments |
 //! | retention | every `log.retention.check.interval.ms` | deletes old records, forgets old cursors and producers |
-//! | space | every [`SPACE_INTERVAL`] | refuses produces while the disk is almost full; now and then upkeep |
+//! | space | every [`SPACE_INTERVAL`] | refuses produces while the disk is almost full, and frees segments then |
 //!
 //! All of them end when the server drains. What may wait for the disk runs on threads that may wait.
 
@@ -26,8 +26,8 @@ use crate::shutdown::Phase;
 /// How often free space is looked at.
 const SPACE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Without an occasion the store is kept every so many [`SPACE_INTERVAL`]s.
-const UPKEEP_TICKS: u64 = 30;
+/// Without an occasion the store is kept this often.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Sleep of the deadline task when there is no deadline.
 const LONG: Duration = Duration::from_secs(3_600);
@@ -89,14 +89,22 @@ pub(crate) fn apply(broker: &Broker, effects: &[LogEffect]) {
 }
 
 async fn keep_up(broker: Arc<Broker>, upkeep: Arc<Notify>) {
+    let mut written = Instant::now();
     loop {
-        upkeep.notified().await;
+        // At times without an occasion too: what came too early for a snapshot is to be covered by one in the end.
+        let _ = tokio::time::timeout(UPKEEP_INTERVAL, upkeep.notified()).await;
         let store = Arc::clone(&broker);
+        let is_due = broker.store.is_snapshot_due(written.elapsed());
         on_thread(move || {
-            write_snapshot(&store);
+            if is_due {
+                write_snapshot(&store);
+            }
             maintain(&store);
         })
         .await;
+        if is_due {
+            written = Instant::now();
+        }
     }
 }
 
@@ -173,12 +181,12 @@ fn stats(broker: &Broker, log: LogId) -> LogStats {
 async fn space(broker: Arc<Broker>) {
     let mut interval = tokio::time::interval(SPACE_INTERVAL);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    for tick in 0_u64.. {
+    loop {
         interval.tick().await;
         let low = broker.store.space().low;
         broker.set_short_of_space(low);
         // The store looks at the disk when it is kept; while space is short that must not wait for an occasion.
-        if low || tick.is_multiple_of(UPKEEP_TICKS) {
+        if low {
             let store = Arc::clone(&broker);
             on_thread(move || maintain(&store)).await;
         }

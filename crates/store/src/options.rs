@@ -1,5 +1,7 @@
 //! What the owner of the store chooses; everything has a default that suits a small machine.
 
+use std::time::Duration;
+
 use crate::error::OpenError;
 use crate::format::BLOCK_BYTES;
 
@@ -35,6 +37,12 @@ pub struct Options {
     /// Whether, while commit groups are small, a fresh segment file is written with zeros before it is used, so that
     /// commits overwrite existing blocks. Default true.
     pub preformat: bool,
+    /// Bytes of sealed segments behind the newest snapshot at which the next one is due, so that a start has a bounded part
+    /// of the log to replay: this much, and the segment that is being written. Default 512 MiB.
+    pub snapshot_log_bytes: u64,
+    /// With less than that, a snapshot is due after this time if a segment was sealed since the last one, so that old
+    /// segments can be freed. Default 10 s.
+    pub snapshot_interval: Duration,
     /// How many freed segment files are kept to be used again. Default 4.
     pub spare_segments: usize,
     /// Free space below which [`Space::low`](crate::Space::low) is set, in bytes. Default: one segment.
@@ -57,6 +65,8 @@ impl Default for Options {
             durability: Durability::Durable,
             direct_io: true,
             preformat: true,
+            snapshot_log_bytes: 512 << 20,
+            snapshot_interval: Duration::from_secs(10),
             spare_segments: 4,
             free_bytes_min: None,
             pack_live_percent: 50,

@@ -137,6 +137,14 @@ pub(crate) fn quarantine(
 }
 
 impl Shared {
+    /// Bytes of the sealed segments that a start would replay behind the newest snapshot.
+    pub(crate) fn snapshot_lag_bytes(&self) -> u64 {
+        let newest = self.lock_snapshots().last().copied().unwrap_or(0);
+        let state = self.read_state();
+        let behind = state.sealed.values().filter(|segment| segment.lsns.1 > newest);
+        behind.map(|segment| segment.file_bytes).sum()
+    }
+
     /// Writes a snapshot whose entries are all durable, and removes those that are too many.
     pub(crate) fn write_snapshot(&self, lsn: Lsn, bytes: &[u8]) -> Result<(), SnapshotError> {
         let path = self.layout.snapshot(lsn.0);

@@ -349,6 +349,16 @@ impl Store {
         self.shared.write_snapshot(lsn, bytes)
     }
 
+    /// Whether it is time for a snapshot, `since_last` after the last one was written or the folder was opened: the log behind
+    /// it has reached [`Options::snapshot_log_bytes`]; or some segment is behind it, and either
+    /// [`Options::snapshot_interval`] has passed or space is low.
+    pub fn is_snapshot_due(&self, since_last: Duration) -> bool {
+        let options = &self.shared.options;
+        let lag = self.shared.snapshot_lag_bytes();
+        lag >= options.snapshot_log_bytes
+            || (lag > 0 && (since_last >= options.snapshot_interval || self.space().low))
+    }
+
     /// Frees segments that hold nothing live, and packs what little is live in old ones. Does a bounded amount of work;
     /// call it again while [`Maintained::more`] is set, and from time to time, but not under a lock that a listener takes.
     pub fn maintain(&self) -> Result<Maintained, MaintainError> {
