@@ -29,6 +29,7 @@ use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::connection::Shared;
 use crate::fetch_wait::FetchWaits;
+use crate::group_clock::GroupClock;
 use crate::group_replies::{GroupReplies, Waiting};
 
 /// Requests that are worked on by threads of their own at a time. Each may hold one batch, decompressed.
@@ -61,8 +62,10 @@ pub(crate) struct Core {
     pub(crate) node: Node,
     pub(crate) waits: FetchWaits,
     replies: GroupReplies,
-    /// The deadline that the timer task sleeps until, monotonic milliseconds.
-    pub(crate) armed: Option<u64>,
+    /// The time that sessions of members go by.
+    pub(crate) group_clock: GroupClock,
+    /// The deadline that the timer task sleeps until, milliseconds of group time.
+    armed: Option<u64>,
 }
 
 /// What a broker is made of.
@@ -95,6 +98,7 @@ impl Broker {
                 node,
                 waits,
                 replies,
+                group_clock: GroupClock::default(),
                 armed: None,
             }),
             store,
@@ -153,8 +157,8 @@ impl Broker {
         &self,
         work: impl FnOnce(&mut Coordinator, &dyn Topics, Now) -> (T, Effects),
     ) -> (T, Lsn) {
-        let now = self.clock.now();
         let mut core = self.lock();
+        let now = core.group_clock.now(self.clock.now());
         let (groups, topics) = core.node.groups_mut();
         let topics = &topics;
         let (result, effects) = work(groups, topics, now);
@@ -167,8 +171,8 @@ impl Broker {
         &self,
         work: impl FnOnce(&mut Coordinator, &dyn Topics, Now, Token) -> Effects,
     ) -> Waiting {
-        let now = self.clock.now();
         let mut core = self.lock();
+        let now = core.group_clock.now(self.clock.now());
         let (token, waiting) = core.replies.wait();
         let (groups, topics) = core.node.groups_mut();
         let topics = &topics;
@@ -179,9 +183,9 @@ impl Broker {
 
     /// Nobody waits for the answer to `token` any more.
     pub(crate) fn group_reply_unwanted(&self, token: Token) {
-        let now = self.clock.now();
         let mut core = self.lock();
         if core.replies.forget(token) {
+            let now = core.group_clock.now(self.clock.now());
             let (groups, topics) = core.node.groups_mut();
             let topics = &topics;
             let effects = groups.disconnected(now, topics, token);
@@ -209,6 +213,7 @@ impl Broker {
         } = effects;
         for change in changes {
             let lsn = self.store.append_state(Command::Group(change).encode());
+            core.group_clock.queued(lsn, self.clock.now().mono_ms);
             core.node.journaled(lsn, Vec::new());
         }
         let after = core.node.state_lsn();
@@ -230,10 +235,12 @@ impl Broker {
         after
     }
 
-    /// Lets the coordinator act on what is due, and says when it wants to be called again.
+    /// Lets the coordinator act on what is due, and says when it wants to be called again: at a monotonic time, or only
+    /// when `deadline_moved` says so.
     pub(crate) fn on_time(&self) -> Option<u64> {
-        let now = self.clock.now();
         let mut core = self.lock();
+        let real = self.clock.now();
+        let now = core.group_clock.now(real);
         // The caller will sleep until whatever comes out of this, so nobody needs to wake it meanwhile.
         core.armed = Some(0);
         let (groups, topics) = core.node.groups_mut();
@@ -241,13 +248,17 @@ impl Broker {
         let effects = groups.on_time(now, topics);
         self.settle(&mut core, effects);
         core.armed = core.node.groups().next_deadline();
-        core.armed
+        let deadline = core.armed?;
+        core.group_clock.real(deadline, real.mono_ms)
     }
 
     /// A group of entries is durable.
     pub(crate) fn committed(&self, upto: Lsn, tails: &[(LogId, Offset)]) {
         let effects = {
             let mut core = self.lock();
+            if core.group_clock.committed(upto, self.clock.now().mono_ms) {
+                self.deadline_moved.notify_one();
+            }
             let effects = core.node.committed(upto, tails);
             tails.iter().for_each(|(log, _)| core.waits.wake(*log));
             // A fetch below a log's new start is answered with an error.
@@ -358,6 +369,7 @@ impl Update<'_> {
                 .filter(|effect| matches!(effect, LogEffect::Drop { .. }));
             gone.for_each(|effect| self.core.waits.wake(effect.log()));
             let lsn = self.broker.store.append_state(command.encode());
+            self.core.group_clock.queued(lsn, self.now.mono_ms);
             self.core.node.journaled(lsn, effects);
         }
     }
@@ -377,7 +389,7 @@ impl Update<'_> {
             topics,
         } = self;
         if topics {
-            let effects = core.node.topics_changed(now);
+            let effects = core.node.topics_changed(core.group_clock.now(now));
             broker.settle(core, effects);
         }
     }

@@ -36,6 +36,7 @@ mod dispatch;
 mod durable;
 mod fetch_wait;
 mod fetching;
+mod group_clock;
 mod group_replies;
 mod http;
 mod listener;

@@ -17,21 +17,24 @@ use common::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A real disk with two switches.
+/// A real disk with three switches.
 struct FaultyDisk {
     fail_sync: Arc<AtomicBool>,
+    hold_sync: Arc<AtomicBool>,
     free_bytes: Arc<AtomicU64>,
 }
 
 struct FaultyFile {
     file: Arc<dyn DiskFile>,
     fail_sync: Arc<AtomicBool>,
+    hold_sync: Arc<AtomicBool>,
 }
 
 impl FaultyDisk {
     fn new() -> Self {
         Self {
             fail_sync: Arc::default(),
+            hold_sync: Arc::default(),
             free_bytes: Arc::new(AtomicU64::new(u64::MAX)),
         }
     }
@@ -40,6 +43,7 @@ impl FaultyDisk {
         Arc::new(FaultyFile {
             file,
             fail_sync: Arc::clone(&self.fail_sync),
+            hold_sync: Arc::clone(&self.hold_sync),
         })
     }
 }
@@ -58,6 +62,9 @@ impl DiskFile for FaultyFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        while self.hold_sync.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         if self.fail_sync.load(Ordering::SeqCst) {
             return Err(io::Error::other("the disk is on fire"));
         }
@@ -138,6 +145,82 @@ async fn after_a_failed_sync_nothing_is_acknowledged_and_the_server_says_that_it
     let mut client = again.client().await;
     assert_eq!(values(&client.fetch("t", 0, 0, 0).await)[0], "safe");
     assert_eq!(client.produce("t", 0, batch(&["new"])).await.error_code, 0);
+}
+
+/// Answers wait for the disk, and on a connection they keep their order: a member whose commit waits gets no answer to the
+/// heartbeat behind it, and sends no further one. It is silent because of the broker, and keeps its place; one that is silent
+/// of its own accord loses it.
+#[tokio::test]
+async fn a_member_keeps_its_place_while_the_disk_stands_still() {
+    const SESSION_MS: i32 = 1_500;
+    let disk = FaultyDisk::new();
+    let hold = Arc::clone(&disk.hold_sync);
+    let server = TestServer::on(disk, |config| {
+        let key = "group.min.session.timeout.ms".to_owned();
+        config.broker.insert(key, SESSION_MS.to_string());
+    })
+    .await;
+    let mut client = server.client().await;
+    client.create_topic("t", 1, &[]).await;
+    let joined = client
+        .call(
+            3,
+            &JoinGroupRequest {
+                group_id: "g".to_owned(),
+                session_timeout_ms: SESSION_MS,
+                rebalance_timeout_ms: 60_000,
+                protocol_type: "consumer".to_owned(),
+                protocols: vec![join_group::JoinGroupRequestProtocol {
+                    name: "range".to_owned(),
+                    metadata: vec![0, 0, 0, 0, 0, 1, 0, 1, b't', 0xff, 0xff, 0xff, 0xff].into(),
+                }],
+                ..Default::default()
+            },
+        )
+        .await;
+    assert_eq!(joined.error_code, 0, "{joined:?}");
+    let (group_id, member_id) = ("g".to_owned(), joined.member_id.clone());
+    let sync = SyncGroupRequest {
+        group_id: group_id.clone(),
+        generation_id: joined.generation_id,
+        member_id: member_id.clone(),
+        ..Default::default()
+    };
+    assert_eq!(client.call(3, &sync).await.error_code, 0);
+    let heartbeat = HeartbeatRequest {
+        group_id: group_id.clone(),
+        generation_id: joined.generation_id,
+        member_id: member_id.clone(),
+        ..Default::default()
+    };
+    let commit = OffsetCommitRequest {
+        group_id,
+        generation_id_or_member_epoch: joined.generation_id,
+        member_id,
+        topics: vec![offset_commit::OffsetCommitRequestTopic {
+            name: "t".to_owned(),
+            partitions: vec![offset_commit::OffsetCommitRequestPartition::default()],
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    for _ in 0..2 {
+        hold.store(true, Ordering::SeqCst);
+        let committing = client.send(5, &commit).await;
+        let waiting = client.send(3, &heartbeat).await;
+        tokio::time::sleep(Duration::from_millis(4_000)).await;
+        hold.store(false, Ordering::SeqCst);
+        let committed = client.receive::<OffsetCommitRequest>(committing, 5).await;
+        assert_eq!(committed.topics[0].partitions[0].error_code, 0);
+        assert_eq!(client.receive::<HeartbeatRequest>(waiting, 3).await.error_code, 0);
+        assert_eq!(client.call(3, &heartbeat).await.error_code, 0, "it was expelled");
+    }
+    tokio::time::sleep(Duration::from_millis(SESSION_MS as u64 + 1_000)).await;
+    assert_eq!(
+        client.call(3, &heartbeat).await.error_code,
+        25,
+        "nobody looks any more"
+    );
 }
 
 #[tokio::test]

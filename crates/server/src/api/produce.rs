@@ -299,6 +299,7 @@ fn append(
                 max_timestamp: log_append_time_ms.unwrap_or(header.max_timestamp),
                 bytes,
             });
+            core.group_clock.queued(after, now.mono_ms);
             core.node.appended(log, after);
             let log_append_time_ms = log_append_time_ms.unwrap_or(-1);
             Ok(Appended {
