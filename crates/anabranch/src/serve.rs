@@ -162,7 +162,11 @@ impl Started {
                 .map(listening)
                 .collect(),
             http: running.http_address().map(|address| address.to_string()),
-            data: settings.server.data_dir.display().to_string(),
+            // Whoever reads this later need not know where the process was started.
+            data: std::path::absolute(&settings.server.data_dir)
+                .unwrap_or_else(|_| settings.server.data_dir.clone())
+                .display()
+                .to_string(),
             durability: match settings.server.durability {
                 Durability::Durable => "durable",
                 Durability::Relaxed => "relaxed",
