@@ -11,6 +11,8 @@ from .. import batch
 from .registry import check, scenario
 
 SECONDS = 60
+# What a tool is told to wait for: as long as we wait for the tool, less its start and its end.
+PATIENCE_MS = "50000"
 WHO = ("kafka-tools",)
 CLASSES = {
     "topics": "org.apache.kafka.tools.TopicCommand",
@@ -80,7 +82,7 @@ def console(context):
         extra = [f"--formatter-property=print.{what}=true" for what in ("key", "headers", "offset")]
         said = run(
             context, "consumer", "--topic", topic, "--partition", "0", "--offset", str(number), "--max-messages", "1",
-            "--timeout-ms", "20000", *extra,
+            "--timeout-ms", PATIENCE_MS, *extra,
         )
         check(said.strip() == f"Offset:{number}\th1:one,h2:two\tkey{number}\tvalue {number}", f"read {said!r}")
 
@@ -91,7 +93,7 @@ def groups(context):
     topic, group = context.topic(partitions=2), context.name("group")
     _fill(context, topic, 10, 0)
     _fill(context, topic, 6, 1)
-    consume = ["consumer", "--topic", topic, "--group", group, "--timeout-ms", "20000", "--from-beginning"]
+    consume = ["consumer", "--topic", topic, "--group", group, "--timeout-ms", PATIENCE_MS, "--from-beginning"]
     said = run(context, *consume, "--max-messages", "16")
     check(len(said.split()) == 16, f"read {said!r}")
     check(group in run(context, "groups", "--list").split(), "not listed")
@@ -221,7 +223,7 @@ def perf(context):
         "--command-property", f"bootstrap.servers={context.broker.bootstrap}", bootstrap=False,
     )
     check(f"{count} records sent" in said, f"said {said[-300:]}")
-    said = run(context, "consumer-perf", "--topic", topic, "--num-records", str(count), "--timeout", "20000")
+    said = run(context, "consumer-perf", "--topic", topic, "--num-records", str(count), "--timeout", PATIENCE_MS)
     cells = [cell.strip() for cell in said.splitlines()[-1].split(",")]
     check(int(float(cells[4])) >= count, f"the consumer said {said[-300:]}")
 
