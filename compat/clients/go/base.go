@@ -302,6 +302,10 @@ func carryOut(lib library, operation func(arguments) (answer, error), id int, a 
 		if !errors.As(err, &known) {
 			fmt.Fprintln(os.Stderr, err)
 			known = lib.translate(err)
+			if known.Code == nil && errors.Is(err, os.ErrDeadlineExceeded) {
+				// The library gave up waiting for an answer.
+				known = kafkaFault("REQUEST_TIMED_OUT", 7, err.Error())
+			}
 		}
 		return answer{"id": id, "error": known}
 	}
