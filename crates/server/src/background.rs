@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_core::ids::LogId;
-use anabranch_core::log::{LogStats, Run};
 use anabranch_core::node::LogEffect;
+use anabranch_engine::{Engine, log_stats, tell_store};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -72,19 +72,9 @@ async fn deadlines(broker: Arc<Broker>) {
 
 async fn logs(broker: Arc<Broker>, mut effects: LogEffects, upkeep: Arc<Notify>) {
     while let Some(effects) = effects.recv().await {
-        let store = Arc::clone(&broker);
-        on_thread(move || apply(&store, &effects)).await;
+        let store = Arc::clone(&broker.store);
+        on_thread(move || tell_store(&store, &effects)).await;
         upkeep.notify_one();
-    }
-}
-
-/// Tells the store what is dead.
-pub(crate) fn apply(broker: &Broker, effects: &[LogEffect]) {
-    for effect in effects {
-        match *effect {
-            LogEffect::Start { log, offset } => broker.store.set_log_start(log, offset),
-            LogEffect::Drop { log } => broker.store.drop_log(log),
-        }
     }
 }
 
@@ -110,7 +100,7 @@ async fn keep_up(broker: Arc<Broker>, upkeep: Arc<Notify>) {
 
 /// Writes the whole state, so that a restart need not replay what came before.
 pub(crate) fn write_snapshot(broker: &Broker) {
-    let (lsn, snapshot) = broker.with(|core| (broker.store.last(), core.node.snapshot()));
+    let (lsn, snapshot) = broker.with(|core| core.engine.snapshot());
     if let Err(error) = broker.store.write_snapshot(lsn, &snapshot) {
         tracing::warn!(%error, "no snapshot was written; the next start replays more of the log");
     }
@@ -130,52 +120,20 @@ fn maintain(broker: &Broker) {
 }
 
 async fn retention(broker: Arc<Broker>) {
-    note_retention_clock(&broker);
     loop {
-        let interval = broker.with(|core| core.node.settings().retention_check_ms);
+        let interval = broker.with(|core| core.node().settings().retention_check_ms);
         tokio::time::sleep(Duration::from_millis(interval.max(1))).await;
         let store = Arc::clone(&broker);
         on_thread(move || retain(&store)).await;
     }
 }
 
-/// Notes the clock of a new data folder at once: until it has one, a restart would believe whatever the wall clock says.
-fn note_retention_clock(broker: &Broker) {
-    broker.update(|update| {
-        let now = update.now;
-        let commands = update.node_mut().retention(now, &[]);
-        update.run(commands);
-    });
-}
-
 /// Deletes what is older or more than the topics keep.
 fn retain(broker: &Broker) {
-    let logs: Vec<LogId> = broker.with(|core| core.node.logs().map(anabranch_core::log::Log::id).collect());
-    let stats: Vec<LogStats> = logs.into_iter().map(|log| stats(broker, log)).collect();
-    broker.update(|update| {
-        let now = update.now;
-        let commands = update.node_mut().retention(now, &stats);
-        update.run(commands);
-    });
-    // A jump of the wall clock must not make committed offsets old.
-    let now = broker.clock.now();
-    let now = broker.with(|core| core.node.by_retention_clock(now));
-    broker.group(|coordinator, topics, _| ((), coordinator.expire(now, topics)));
-}
-
-fn stats(broker: &Broker, log: LogId) -> LogStats {
-    let stored = broker.store.log_stats(log);
-    let run = |range: anabranch_store::StoredRange| Run {
-        first_offset: range.first_offset,
-        last_offset: range.last_offset,
-        bytes: range.bytes,
-        max_timestamp: range.max_timestamp,
-    };
-    LogStats {
-        log,
-        bytes: stored.bytes,
-        runs: stored.ranges.into_iter().map(run).collect(),
-    }
+    let logs: Vec<LogId> = broker.with(|core| core.node().logs().map(anabranch_core::log::Log::id).collect());
+    let stats = log_stats(&broker.store, logs);
+    broker.chore(|engine, now| engine.retain(now, &stats).1);
+    broker.chore(Engine::expire_groups);
 }
 
 async fn space(broker: Arc<Broker>) {

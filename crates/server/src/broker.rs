@@ -1,10 +1,10 @@
-//! The broker: the state machine, the store, and what connects them.
+//! The broker: the engine behind its lock, and what connects it with connections, threads and the clock.
 //!
 //! ```text
 //!                 with / update / group: one short lock
-//! api/* ------------------------------------------------+--> Core { node, groups, parked fetches and joins }
-//!                                                       |       | decisions become entries, in the same lock,
-//!                                                       v       v so that journal order = order of application
+//! api/* ------------------------------------------------+--> Core { engine, parked fetches and joins }
+//!                                                       |       | decisions become entries, in the same lock
+//!                                                       v       v
 //!                                                      Store (commit queue) --> commit thread
 //!                                                                                   |
 //!      connections <-- Durable::advance <-- high watermarks, parked fetches <-- committed()
@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use anabranch_core::group::{Coordinator, Effects, Token, Topics};
 use anabranch_core::ids::{LogId, Lsn, Now, Offset};
-use anabranch_core::meta::Command;
 use anabranch_core::node::{LogEffect, Node};
+use anabranch_engine::{Engine, Outcome};
 use anabranch_store::Store;
 use anabranch_wire::ErrorCode;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
@@ -38,7 +38,8 @@ const TURNS: usize = 4;
 /// What all handlers share.
 pub(crate) struct Broker {
     core: Mutex<Core>,
-    pub(crate) store: Store,
+    /// To read from without the lock; appends go through the engine.
+    pub(crate) store: Arc<Store>,
     pub(crate) shared: Arc<Shared>,
     /// Memory for fetch answers.
     pub(crate) responses: Budget,
@@ -59,7 +60,7 @@ pub(crate) struct Broker {
 
 /// What the lock guards.
 pub(crate) struct Core {
-    pub(crate) node: Node,
+    pub(crate) engine: Engine<Arc<Store>>,
     pub(crate) waits: FetchWaits,
     replies: GroupReplies,
     /// The time that sessions of members go by.
@@ -68,10 +69,19 @@ pub(crate) struct Core {
     armed: Option<u64>,
 }
 
+impl Core {
+    /// The state as it is by now.
+    pub(crate) fn node(&self) -> &Node {
+        self.engine.node()
+    }
+}
+
+/// One change of the state under way, under the lock.
+pub(crate) type Update<'a> = anabranch_engine::Update<'a, Arc<Store>>;
+
 /// What a broker is made of.
 pub(crate) struct Parts {
-    pub(crate) node: Node,
-    pub(crate) store: Store,
+    pub(crate) engine: Engine<Arc<Store>>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) clock: Clock,
     pub(crate) cluster_id: String,
@@ -82,23 +92,24 @@ pub(crate) struct Parts {
 impl Broker {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts {
-            node,
-            store,
+            engine,
             shared,
             clock,
             cluster_id,
             data_dir,
             log_effects,
         } = parts;
+        let store = Arc::clone(engine.journal());
+        let group_clock = GroupClock::starting_at(store.last());
         let responses = Budget::new(shared.limits.response_budget_bytes);
-        let node_id = node.node_id();
+        let node_id = engine.node().node_id();
         let (waits, replies) = (FetchWaits::default(), GroupReplies::default());
         Self {
             core: Mutex::new(Core {
-                node,
+                engine,
                 waits,
                 replies,
-                group_clock: GroupClock::default(),
+                group_clock,
                 armed: None,
             }),
             store,
@@ -141,15 +152,8 @@ impl Broker {
     pub(crate) fn update<T>(&self, work: impl FnOnce(&mut Update<'_>) -> T) -> (T, Lsn) {
         let now = self.clock.now();
         let mut core = self.lock();
-        let mut update = Update {
-            core: &mut core,
-            broker: self,
-            now,
-            topics: false,
-        };
-        let result = work(&mut update);
-        update.finish();
-        (result, core.node.state_lsn())
+        let (result, outcome) = core.engine.update(now, work);
+        (result, self.pass_on(&mut core, outcome))
     }
 
     /// Hands a request to the coordinator. Returns with the entry that the answer must wait for.
@@ -159,11 +163,8 @@ impl Broker {
     ) -> (T, Lsn) {
         let mut core = self.lock();
         let now = core.group_clock.now(self.clock.now());
-        let (groups, topics) = core.node.groups_mut();
-        let topics = &topics;
-        let (result, effects) = work(groups, topics, now);
-        let after = self.settle(&mut core, effects);
-        (result, after)
+        let (result, outcome) = core.engine.group(|groups, topics| work(groups, topics, now));
+        (result, self.pass_on(&mut core, outcome))
     }
 
     /// The same for a request whose answer comes under a token, perhaps later.
@@ -173,11 +174,11 @@ impl Broker {
     ) -> Waiting {
         let mut core = self.lock();
         let now = core.group_clock.now(self.clock.now());
-        let (token, waiting) = core.replies.wait();
-        let (groups, topics) = core.node.groups_mut();
-        let topics = &topics;
-        let effects = work(groups, topics, now, token);
-        self.settle(&mut core, effects);
+        let (token, outcome) = core
+            .engine
+            .group_reply(|groups, topics, token| work(groups, topics, now, token));
+        let waiting = core.replies.wait(token);
+        self.pass_on(&mut core, outcome);
         waiting
     }
 
@@ -186,48 +187,42 @@ impl Broker {
         let mut core = self.lock();
         if core.replies.forget(token) {
             let now = core.group_clock.now(self.clock.now());
-            let (groups, topics) = core.node.groups_mut();
-            let topics = &topics;
-            let effects = groups.disconnected(now, topics, token);
-            self.settle(&mut core, effects);
+            let outcome = core.engine.disconnected(now, token);
+            self.pass_on(&mut core, outcome);
         }
     }
 
     /// Looks at the groups. Returns with the entry that the answer must wait for.
     pub(crate) fn group_read<T>(&self, work: impl FnOnce(&Coordinator, &dyn Topics) -> T) -> (T, Lsn) {
         let core = self.lock();
-        (
-            work(core.node.groups(), &core.node.partitions()),
-            core.node.state_lsn(),
-        )
+        let node = core.engine.node();
+        (work(node.groups(), &node.partitions()), node.state_lsn())
     }
 
-    /// Journals what the coordinator did, and hands out the answers that came of it.
-    fn settle(&self, core: &mut Core, effects: Effects) -> Lsn {
-        let Effects {
-            changes,
+    /// Does a chore of the engine.
+    pub(crate) fn chore(&self, work: impl FnOnce(&mut Engine<Arc<Store>>, Now) -> Outcome) {
+        let now = self.clock.now();
+        let mut core = self.lock();
+        let outcome = work(&mut core.engine, now);
+        self.pass_on(&mut core, outcome);
+    }
+
+    /// Tells everybody what has come of a change. Returns the entry that its answer must wait for.
+    fn pass_on(&self, core: &mut Core, outcome: Outcome) -> Lsn {
+        let Outcome {
+            after,
             replies,
             notices,
-            moved,
+            look_again,
             plan_soon: _,
-        } = effects;
-        for change in changes {
-            let lsn = self.store.append_state(Command::Group(change).encode());
-            core.group_clock.queued(lsn, self.clock.now().mono_ms);
-            core.node.journaled(lsn, Vec::new());
-        }
-        let after = core.node.state_lsn();
+        } = outcome;
+        core.group_clock.queued(after, self.clock.now().mono_ms);
         core.replies.deliver(replies, after);
-        for (topic, partition) in moved {
-            let topic = core.node.topic_by_id(topic);
-            if let Some(log) = topic.and_then(|topic| topic.log(partition)) {
-                core.waits.wake(log);
-            }
-        }
         for notice in notices {
             tracing::info!(group = notice.group, "{}", notice.text);
         }
-        let next = core.node.groups().next_deadline();
+        look_again.into_iter().for_each(|log| core.waits.wake(log));
+        let next = core.engine.next_deadline();
         if next.is_some_and(|next| core.armed.is_none_or(|armed| next < armed)) {
             core.armed = next;
             self.deadline_moved.notify_one();
@@ -243,11 +238,9 @@ impl Broker {
         let now = core.group_clock.now(real);
         // The caller will sleep until whatever comes out of this, so nobody needs to wake it meanwhile.
         core.armed = Some(0);
-        let (groups, topics) = core.node.groups_mut();
-        let topics = &topics;
-        let effects = groups.on_time(now, topics);
-        self.settle(&mut core, effects);
-        core.armed = core.node.groups().next_deadline();
+        let outcome = core.engine.on_time(now);
+        self.pass_on(&mut core, outcome);
+        core.armed = core.engine.next_deadline();
         let deadline = core.armed?;
         core.group_clock.real(deadline, real.mono_ms)
     }
@@ -259,7 +252,7 @@ impl Broker {
             if core.group_clock.committed(upto, self.clock.now().mono_ms) {
                 self.deadline_moved.notify_one();
             }
-            let effects = core.node.committed(upto, tails);
+            let effects = core.engine.committed(upto, tails);
             tails.iter().for_each(|(log, _)| core.waits.wake(*log));
             // A fetch below a log's new start is answered with an error.
             effects.iter().for_each(|effect| core.waits.wake(effect.log()));
@@ -271,6 +264,18 @@ impl Broker {
         }
         self.shared.metrics.commit_groups.inc();
         self.shared.durable.advance(upto);
+    }
+
+    /// A topic came into being because somebody asked for it.
+    pub(crate) fn auto_created(&self, name: &str) {
+        self.shared.metrics.topics_auto_created.inc();
+        tracing::info!(topic = name, "topic created on demand");
+    }
+
+    /// Takes the store out, for it to be closed; `None` if somebody else still uses it.
+    pub(crate) fn into_store(self) -> Option<Store> {
+        drop(self.core);
+        Arc::into_inner(self.store)
     }
 
     /// The broker cannot go on: nothing more is acknowledged, and the process is to end.
@@ -331,66 +336,6 @@ impl Broker {
             ),
             (true, false) => tracing::info!("there is disk space again: produces are accepted"),
             _ => {}
-        }
-    }
-}
-
-/// One change of the state under way, under the lock.
-pub(crate) struct Update<'a> {
-    core: &'a mut Core,
-    broker: &'a Broker,
-    pub(crate) now: Now,
-    /// Whether topics have come, gone or grown.
-    topics: bool,
-}
-
-impl Update<'_> {
-    /// The state as it is by now.
-    pub(crate) fn node(&self) -> &Node {
-        &self.core.node
-    }
-
-    /// The state, for decisions that note something volatile.
-    pub(crate) fn node_mut(&mut self) -> &mut Node {
-        &mut self.core.node
-    }
-
-    /// Applies and journals what was decided.
-    pub(crate) fn run(&mut self, commands: Vec<Command>) {
-        for command in commands {
-            self.topics |= matches!(
-                command,
-                Command::CreateTopic { .. } | Command::DeleteTopic { .. } | Command::CreatePartitions { .. }
-            );
-            let effects = self.core.node.apply(&command);
-            // A topic is gone at once for whoever waits for its records.
-            let gone = effects
-                .iter()
-                .filter(|effect| matches!(effect, LogEffect::Drop { .. }));
-            gone.for_each(|effect| self.core.waits.wake(effect.log()));
-            let lsn = self.broker.store.append_state(command.encode());
-            self.core.group_clock.queued(lsn, self.now.mono_ms);
-            self.core.node.journaled(lsn, effects);
-        }
-    }
-
-    /// A topic came into being because somebody asked for it.
-    pub(crate) fn auto_created(&self, name: &str) {
-        self.broker.shared.metrics.topics_auto_created.inc();
-        tracing::info!(topic = name, "topic created on demand");
-    }
-
-    /// Sees to what follows from the change.
-    fn finish(self) {
-        let Self {
-            core,
-            broker,
-            now,
-            topics,
-        } = self;
-        if topics {
-            let effects = core.node.topics_changed(core.group_clock.now(now));
-            broker.settle(core, effects);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The work of a Fetch: look, read, and wait if that was not enough.
+//! The work of a Fetch: look, read, and wait if that was not enough. What it sees and reads is [`anabranch_engine::fetch`]'s.
 //!
 //! ```text
 //!          +--> look (one short lock): resolve topics, bounds of each partition
@@ -10,64 +10,22 @@
 //!          +--- parked until a commit moves one of the logs, or the deadline
 //! ```
 //!
-//! The first batch of the first partition that has one is read whole, however large (KIP-74); what follows obeys
-//! `max_bytes` and each partition's own limit. A fetch is worked on only when its answer is next on its connection,
-//! and holds a permit for the bytes of its answer until they are written.
+//! A fetch is worked on only when its answer is next on its connection, and holds a permit for the bytes of its answer
+//! until they are written.
 
 use std::sync::Arc;
 
-use anabranch_core::ids::{LogId, Offset, TopicId};
+use anabranch_core::ids::LogId;
 use anabranch_core::log::FetchBounds;
+use anabranch_engine::fetch::{Batches, Fetch, FetchError, Look, Source, size};
 use anabranch_wire::ErrorCode;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use crate::api::list_offsets::check_leader_epoch;
-use crate::broker::{Broker, Core};
+use crate::broker::Broker;
 use crate::budget::Permit;
 use crate::fetch_wait::Parked;
 use crate::shutdown::Phase;
-
-/// A fetch, as its handler understood it.
-pub(crate) struct Fetch {
-    /// When it is answered with what there is.
-    pub(crate) deadline: Instant,
-    /// It waits until there is this much.
-    pub(crate) bytes_min: usize,
-    /// It gets no more than this, but for the first batch.
-    pub(crate) bytes_max: usize,
-    pub(crate) topics: Vec<WantTopic>,
-}
-
-/// Partitions of one topic that are asked for.
-pub(crate) struct WantTopic {
-    pub(crate) place: Place,
-    pub(crate) partitions: Vec<Want>,
-}
-
-impl Fetch {
-    /// All partitions in order.
-    fn wants(&self) -> impl Iterator<Item = &Want> {
-        self.topics.iter().flat_map(|topic| &topic.partitions)
-    }
-}
-
-/// A topic as the client names it.
-#[derive(Debug)]
-pub(crate) enum Place {
-    Name(String),
-    Id(TopicId),
-}
-
-/// One partition that is asked for.
-#[derive(Debug)]
-pub(crate) struct Want {
-    pub(crate) partition: i32,
-    /// The client's idea of the leader epoch, -1 if it has none.
-    pub(crate) leader_epoch: i32,
-    pub(crate) offset: Offset,
-    pub(crate) bytes_max: usize,
-}
 
 /// What became of it.
 #[derive(Debug)]
@@ -83,26 +41,17 @@ pub(crate) struct Done {
     pub(crate) permit: Option<Permit>,
 }
 
-/// One look at a partition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seen {
-    log: LogId,
-    bounds: FetchBounds,
-}
-
-type Look = Vec<Result<Seen, ErrorCode>>;
-
-/// Does it.
-pub(crate) async fn run(broker: &Arc<Broker>, fetch: Fetch) -> Done {
+/// Does it. At `deadline` it is answered with what there is.
+pub(crate) async fn run(broker: &Arc<Broker>, fetch: Fetch, deadline: Instant) -> Done {
     let fetch = Arc::new(fetch);
     loop {
-        let final_look = is_last(broker, &fetch);
+        let final_look = deadline <= Instant::now() || broker.shared.shutdown.phase() >= Phase::Draining;
         let (look, ticket) = look(broker, &fetch, None, final_look);
         let ticket = match ticket {
             Some(ticket) => ticket,
             None => {
                 let (batches, permit) = read(broker, &fetch, &look).await;
-                if final_look || is_enough(&fetch, &look, &batches) {
+                if final_look || fetch.is_enough(&batches) {
                     return finish(broker, &fetch, look, batches, permit);
                 }
                 drop(batches);
@@ -117,23 +66,18 @@ pub(crate) async fn run(broker: &Arc<Broker>, fetch: Fetch) -> Done {
         broker.shared.metrics.fetches_parked.inc();
         tokio::select! {
             () = ticket.parked.woken() => {}
-            () = tokio::time::sleep_until(fetch.deadline) => {}
+            () = tokio::time::sleep_until(deadline) => {}
         }
     }
-}
-
-fn is_last(broker: &Broker, fetch: &Fetch) -> bool {
-    fetch.deadline <= Instant::now() || broker.shared.shutdown.phase() >= Phase::Draining
 }
 
 /// Looks at all partitions, and parks the fetch if there is no use in reading: nothing there, or (if `before` is
 /// given) nothing more than before.
 fn look(broker: &Arc<Broker>, fetch: &Fetch, before: Option<&Look>, is_last: bool) -> (Look, Option<Ticket>) {
     broker.with(|core| {
-        let look: Look = fetch.topics.iter().flat_map(|topic| see(core, topic)).collect();
+        let look = fetch.look(core.node());
         let is_same = before.is_some_and(|before| *before == look);
-        let is_empty = !look.is_empty() && look.iter().zip(fetch.wants()).all(is_at_end);
-        if is_last || fetch.bytes_min == 0 || !(is_same || is_empty) {
+        if is_last || fetch.bytes_min == 0 || !(is_same || fetch.finds_nothing(&look)) {
             return (look, None);
         }
         let logs: Vec<LogId> = look.iter().flatten().map(|seen| seen.log).collect();
@@ -149,55 +93,16 @@ fn look(broker: &Arc<Broker>, fetch: &Fetch, before: Option<&Look>, is_last: boo
     })
 }
 
-fn is_at_end((seen, want): (&Result<Seen, ErrorCode>, &Want)) -> bool {
-    seen.is_ok_and(|seen| want.offset >= seen.bounds.high_watermark)
-}
-
-/// Resolves and checks the partitions of one topic.
-fn see<'a>(core: &'a Core, wanted: &'a WantTopic) -> impl Iterator<Item = Result<Seen, ErrorCode>> + 'a {
-    let topic = match &wanted.place {
-        Place::Name(name) => core
-            .node
-            .topic_by_name(name)
-            .ok_or(ErrorCode::UnknownTopicOrPartition),
-        Place::Id(id) => core.node.topic_by_id(*id).ok_or(ErrorCode::UnknownTopicId),
-    };
-    wanted.partitions.iter().map(move |want| {
-        let log = topic?.log(want.partition).and_then(|log| core.node.log(log));
-        let log = log.ok_or(ErrorCode::UnknownTopicOrPartition)?;
-        check_leader_epoch(log, want.leader_epoch)?;
-        Ok(Seen {
-            log: log.id(),
-            bounds: log.fetch_bounds(want.offset)?,
-        })
-    })
-}
-
-/// Bytes read, per want.
-type Batches = Vec<Result<Vec<Bytes>, ErrorCode>>;
-
 /// Reads what was seen: from memory at once, or else on a thread that may wait for the disk.
 async fn read(broker: &Arc<Broker>, fetch: &Arc<Fetch>, look: &Look) -> (Batches, Option<Permit>) {
-    let expected: usize = look
-        .iter()
-        .zip(fetch.wants())
-        .filter(|pair| !is_at_end(*pair))
-        .map(|(_, want)| want.bytes_max)
-        .fold(0, usize::saturating_add)
-        .min(fetch.bytes_max);
-    if expected == 0
-        && look
-            .iter()
-            .zip(fetch.wants())
-            .all(|pair| pair.0.is_err() || is_at_end(pair))
-    {
-        return (look.iter().map(|seen| seen.map(|_| Vec::new())).collect(), None);
-    }
+    let Some(expected) = fetch.bytes_expected(look) else {
+        return (fetch.nothing(look), None);
+    };
     let permit = match broker.responses.try_take(expected) {
         Some(permit) => permit,
         None => broker.responses.take(expected).await,
     };
-    let batches = match read_all(broker, fetch, look, Source::Memory) {
+    let batches = match fetch.read(&broker.store, look, Source::Memory) {
         Some(batches) => batches,
         None => {
             broker.shared.metrics.fetches_from_disk.inc();
@@ -210,81 +115,15 @@ async fn read(broker: &Arc<Broker>, fetch: &Arc<Fetch>, look: &Look) -> (Batches
 
 async fn read_from_disk(broker: &Arc<Broker>, fetch: &Arc<Fetch>, look: &Look) -> Batches {
     let count = look.len();
-    let (broker, fetch, look) = (Arc::clone(broker), Arc::clone(fetch), look.clone());
-    let read = tokio::task::spawn_blocking(move || read_all(&broker, &fetch, &look, Source::Disk));
+    let (store, fetch, look) = (Arc::clone(&broker.store), Arc::clone(fetch), look.clone());
+    let read = tokio::task::spawn_blocking(move || fetch.read(&store, &look, Source::Disk));
     match read.await {
         Ok(Some(batches)) => batches,
         // The thread panicked, or the runtime ends.
-        _ => (0..count).map(|_| Err(ErrorCode::KafkaStorageError)).collect(),
+        _ => (0..count)
+            .map(|_| Err(FetchError::Refused(ErrorCode::KafkaStorageError)))
+            .collect(),
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
-    Memory,
-    Disk,
-}
-
-/// Reads all partitions within the limits; `None` if the disk is needed and must not be used.
-fn read_all(broker: &Broker, fetch: &Fetch, look: &Look, source: Source) -> Option<Batches> {
-    let mut left = fetch.bytes_max;
-    let mut is_first = true;
-    let mut all = Vec::with_capacity(look.len());
-    for (seen, want) in look.iter().zip(fetch.wants()) {
-        let batches = match seen {
-            Err(error) => Err(*error),
-            Ok(seen) if want.offset >= seen.bounds.high_watermark => Ok(Vec::new()),
-            Ok(_) if !is_first && left.min(want.bytes_max) == 0 => Ok(Vec::new()),
-            Ok(seen) => read_one(broker, seen, want, left.min(want.bytes_max), is_first, source)?,
-        };
-        if let Ok(batches) = &batches {
-            let read: usize = batches.iter().map(Bytes::len).sum();
-            left = left.saturating_sub(read);
-            is_first &= read == 0;
-        }
-        all.push(batches);
-    }
-    Some(all)
-}
-
-fn read_one(
-    broker: &Broker,
-    seen: &Seen,
-    want: &Want,
-    bytes_max: usize,
-    at_least_one: bool,
-    source: Source,
-) -> Option<Result<Vec<Bytes>, ErrorCode>> {
-    let upto = seen.bounds.high_watermark;
-    if let Some(batches) = broker
-        .store
-        .try_read(seen.log, want.offset, upto, bytes_max, at_least_one)
-    {
-        return Some(Ok(batches));
-    }
-    if source == Source::Memory {
-        return None;
-    }
-    Some(
-        broker
-            .store
-            .read(seen.log, want.offset, upto, bytes_max, at_least_one)
-            .map_err(|error| {
-                tracing::error!(log = %seen.log, offset = want.offset, %error, "cannot read");
-                ErrorCode::KafkaStorageError
-            }),
-    )
-}
-
-fn size(batches: &Batches) -> usize {
-    batches.iter().flatten().flatten().map(Bytes::len).sum()
-}
-
-/// An error is answered at once, so that the client can act on it.
-fn is_enough(fetch: &Fetch, look: &Look, batches: &Batches) -> bool {
-    look.is_empty()
-        || batches.iter().any(Result::is_err)
-        || size(batches) >= fetch.bytes_min.min(fetch.bytes_max.max(1))
 }
 
 fn finish(broker: &Broker, fetch: &Fetch, look: Look, batches: Batches, permit: Option<Permit>) -> Done {
@@ -296,7 +135,11 @@ fn finish(broker: &Broker, fetch: &Fetch, look: Look, batches: Batches, permit: 
         .map(|((seen, batches), want)| {
             let (bounds, batches) = match (seen, batches) {
                 (Ok(seen), Ok(batches)) => (Ok(seen.bounds), batches),
-                (Err(error), _) | (_, Err(error)) => (Err(error), Vec::new()),
+                (Ok(seen), Err(error)) => {
+                    tracing::error!(log = %seen.log, offset = want.offset, %error, "cannot read");
+                    (Err(error.code()), Vec::new())
+                }
+                (Err(error), _) => (Err(error), Vec::new()),
             };
             Found {
                 partition: want.partition,

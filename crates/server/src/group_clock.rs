@@ -30,10 +30,20 @@ pub(crate) struct GroupClock {
 }
 
 impl GroupClock {
-    /// An entry was queued.
+    /// The clock of a broker whose entries up to this one are durable.
+    pub(crate) fn starting_at(durable: Lsn) -> Self {
+        Self {
+            queued: durable,
+            ..Self::default()
+        }
+    }
+
+    /// This is the last entry that was queued; whoever does not know whether there was one since may say it again.
     pub(crate) fn queued(&mut self, lsn: Lsn, real_ms: u64) {
-        self.queued = lsn;
-        self.waiting_since.get_or_insert(real_ms);
+        if lsn > self.queued {
+            self.queued = lsn;
+            self.waiting_since.get_or_insert(real_ms);
+        }
     }
 
     /// Entries up to this one are durable. Returns whether group time had stood still.

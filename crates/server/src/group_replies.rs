@@ -27,7 +27,6 @@ impl Due {
 /// Requests that wait, by token.
 #[derive(Debug, Default)]
 pub(crate) struct GroupReplies {
-    next: u64,
     waiting: HashMap<Token, oneshot::Sender<Due>>,
 }
 
@@ -39,13 +38,11 @@ pub(crate) struct Waiting {
 }
 
 impl GroupReplies {
-    /// A token for a request, and where its answer will be.
-    pub(crate) fn wait(&mut self) -> (Token, Waiting) {
-        let token = Token(self.next);
-        self.next += 1;
+    /// Where the answer to a token will be.
+    pub(crate) fn wait(&mut self, token: Token) -> Waiting {
         let (sender, receiver) = oneshot::channel();
         self.waiting.insert(token, sender);
-        (token, Waiting { token, receiver })
+        Waiting { token, receiver }
     }
 
     /// Hands out answers that depend on `after`.
@@ -89,9 +86,9 @@ mod tests {
     #[tokio::test]
     async fn each_token_gets_its_answer_at_once_later_or_never() {
         let mut replies = GroupReplies::default();
-        let (first, at_once) = replies.wait();
-        let (second, later) = replies.wait();
-        let (_, never) = replies.wait();
+        let [first, second, third] = [0, 1, 2].map(Token);
+        let (at_once, later) = (replies.wait(first), replies.wait(second));
+        let never = replies.wait(third);
         let answer = |token| Reply {
             token,
             answer: Answer::Sync(SyncAnswer::default()),

@@ -1,7 +1,8 @@
-//! The Anabranch server: sockets, time, threads. It decides nothing; decisions are `anabranch-core`'s.
+//! The Anabranch server: sockets, time, threads. It decides nothing; decisions are `anabranch-core`'s, and how they become
+//! durable is `anabranch-engine`'s.
 //!
 //! ```text
-//! listener -> connection (reader | pipeline | writer, one task) -> dispatch -> api/* -> Node (one short lock) + Store
+//! listener -> connection (reader | pipeline | writer, one task) -> dispatch -> api/* -> Engine (one short lock) + Store
 //!                             ^                                                            |
 //!                             +---- durable: the answer leaves once its LSN is on disk <---+
 //! ```
@@ -11,10 +12,10 @@
 //! | `server` | the way up and down; the library's door ([`Server`], [`Running`]) |
 //! | `listener`, `connection`, `budget` | clients: who may come in, and what each may cost |
 //! | `dispatch`, `api` | from bytes to the core's methods and back, one file per family of APIs |
-//! | `broker` | the lock around the node; decisions into the journal, in order |
+//! | `broker` | the lock around the engine, and who is told what comes out of it |
 //! | `durable`, `fetch_wait`, `group_replies` | who waits for what: the disk, records, other members |
-//! | `fetching` | the work of a fetch: look, read, wait |
-//! | `background`, `recovery` | what happens by itself, and how the state comes back |
+//! | `fetching` | a fetch that may wait: memory, threads, parking |
+//! | `background` | when what happens by itself is due |
 //! | `metrics`, `timed_disk`, `http`, `admin`, `log_limit` | what is told to operators |
 //! | `shutdown`, `clock` | the phases of the end; the only reader of clocks |
 //!
@@ -42,7 +43,6 @@ mod http;
 mod listener;
 mod log_limit;
 pub mod metrics;
-mod recovery;
 mod server;
 pub mod settings;
 mod shutdown;

@@ -14,6 +14,7 @@ use std::time::Duration;
 use anabranch_core::ids::Lsn;
 use anabranch_core::limits::RECEIVE_BUFFERS_LARGE_MAX;
 use anabranch_core::node::Options as NodeOptions;
+use anabranch_engine::{Engine, Recovery};
 use anabranch_store::{Disk, Event, OpenError, RealDisk, Store};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
@@ -29,7 +30,6 @@ use crate::durable::Durable;
 use crate::http;
 use crate::listener::{self, Bound, Door};
 use crate::metrics::Metrics;
-use crate::recovery::Recovery;
 use crate::shutdown::{Phase, Shutdown};
 use crate::timed_disk::TimedDisk;
 
@@ -127,8 +127,8 @@ impl Server {
         let clock = Clock::new();
         let metrics = Arc::new(Metrics::default());
         let disk = Arc::new(TimedDisk::new(disk, Arc::clone(&metrics)));
-        let (store, recovery) = open(&config, disk, clock.now()).await?;
-        let shared = Arc::new(shared(&config, store.committed(), metrics));
+        let engine = open(&config, disk, clock.now()).await?;
+        let shared = Arc::new(shared(&config, engine.store().committed(), metrics));
         let mut http_address = None;
         let mut tasks = Vec::new();
         if let Some(bind) = &config.http {
@@ -142,9 +142,8 @@ impl Server {
         }
         let (log_effects, effects) = mpsc::unbounded_channel();
         let broker = Arc::new(Broker::new(Parts {
-            cluster_id: store.cluster_id(),
-            node: recovery.node,
-            store,
+            cluster_id: engine.store().cluster_id(),
+            engine,
             shared: Arc::clone(&shared),
             clock,
             data_dir: config.data_dir.clone(),
@@ -152,7 +151,7 @@ impl Server {
         }));
         let upkeep = Arc::new(Notify::new());
         listen_to_store(&broker, &upkeep);
-        tell_store(&broker);
+        broker.chore(Engine::note_retention_clock);
         tasks.extend(background::spawn(&broker, effects, upkeep));
         let door = Arc::new(Door::new(shared));
         let dispatch = Arc::new(Dispatch::new(Arc::clone(&broker)));
@@ -176,7 +175,7 @@ async fn open(
     config: &Config,
     disk: Arc<dyn Disk>,
     started: anabranch_core::ids::Now,
-) -> Result<(Store, Recovery), StartError> {
+) -> Result<Engine<Arc<Store>>, StartError> {
     let mut configs = config.broker.clone();
     configs
         .entry("log.retention.check.interval.ms".to_owned())
@@ -191,12 +190,11 @@ async fn open(
     let folder = config.data_dir.clone();
     let opened = tokio::task::spawn_blocking(move || {
         let store = Store::open(&folder, disk, options, &mut recovery)?;
-        recovery.node.recovered(started);
-        Ok::<_, OpenError>((store, recovery))
+        Ok::<_, OpenError>(recovery.finish(started, Arc::new(store)))
     });
-    let (store, recovery) = opened.await??;
-    tracing::debug!(recovered = ?store.recovered(), "data folder opened");
-    Ok((store, recovery))
+    let engine = opened.await??;
+    tracing::debug!(recovered = ?engine.store().recovered(), "data folder opened");
+    Ok(engine)
 }
 
 fn store_options(config: &Config) -> anabranch_store::Options {
@@ -238,19 +236,6 @@ fn listen_to_store(broker: &Arc<Broker>, upkeep: &Arc<Notify>) {
         }
         _ => {}
     }));
-}
-
-/// Tells the store where logs begin and which are gone: it does not remember that itself.
-fn tell_store(broker: &Broker) {
-    let stored = broker.store.logs();
-    broker.with(|core| {
-        for log in stored {
-            match core.node.log(log) {
-                Some(found) => broker.store.set_log_start(log, found.start()),
-                None => broker.store.drop_log(log),
-            }
-        }
-    });
 }
 
 fn shared(config: &Config, committed: Lsn, metrics: Arc<Metrics>) -> Shared {
@@ -365,7 +350,7 @@ fn into_store(mut broker: Arc<Broker>) -> Option<Store> {
     let deadline = std::time::Instant::now() + CUT_TIME;
     loop {
         match Arc::try_unwrap(broker) {
-            Ok(broker) => return Some(broker.store),
+            Ok(broker) => return broker.into_store(),
             Err(_) if std::time::Instant::now() > deadline => return None,
             Err(shared) => broker = shared,
         }

@@ -7,6 +7,8 @@ use anabranch_core::group::{
 };
 use anabranch_core::ids::{Offset, TopicId};
 use anabranch_core::node::CreateTopic;
+/// How a producer names a topic: by name up to version 12 of Produce, by id later.
+pub use anabranch_engine::fetch::Place;
 use anabranch_wire::ErrorCode;
 use bytes::Bytes;
 
@@ -22,15 +24,6 @@ pub struct TopicSeen {
     pub id: TopicId,
     /// Partition count.
     pub partitions: i32,
-}
-
-/// How a producer names a topic: by name up to version 12 of Produce, by id later.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Whatever topic has the name at present.
-    Name(String),
-    /// This incarnation only.
-    Id(TopicId),
 }
 
 /// One partition of a fetch.

@@ -223,6 +223,14 @@ impl Node {
         Ok(vec![Command::CreatePartitions { id: topic.id, logs }])
     }
 
+    /// The topic that a request names. UNKNOWN_TOPIC_OR_PARTITION for a name, UNKNOWN_TOPIC_ID for an id.
+    pub fn find_topic(&self, topic: TopicRef<'_>) -> Result<&Topic, ErrorCode> {
+        match topic {
+            TopicRef::Name(name) => self.topic_by_name(name).ok_or(ErrorCode::UnknownTopicOrPartition),
+            TopicRef::Id(id) => self.topic_by_id(id).ok_or(ErrorCode::UnknownTopicId),
+        }
+    }
+
     pub(super) fn existing(&self, name: &str) -> Result<&Topic, Refused> {
         self.topic_by_name(name).ok_or_else(|| {
             Refused::new(

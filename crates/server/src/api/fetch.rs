@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anabranch_core::ids::{Lsn, TopicId};
 use anabranch_core::limits::{FETCH_BYTES_MAX, FETCH_PARTITIONS_MAX};
+use anabranch_engine::fetch::{Fetch, Place, Want, WantTopic};
 use anabranch_wire::ErrorCode;
 use anabranch_wire::msg::fetch::{FetchPartition, FetchTopic, FetchableTopicResponse, PartitionData};
 use anabranch_wire::msg::{FetchRequest, FetchResponse};
@@ -14,7 +15,7 @@ use std::time::Duration;
 use crate::broker::Broker;
 use crate::connection::{Close, Pending};
 use crate::dispatch::Call;
-use crate::fetching::{Fetch, Found, Place, Want, WantTopic};
+use crate::fetching::Found;
 
 /// First version with topic ids in the place of names.
 const BY_ID: i16 = 13;
@@ -37,8 +38,8 @@ pub(crate) fn handle(call: Call<'_>, request: FetchRequest) -> Result<Pending, C
         return call.now(&refused(&call, request, error));
     }
     let wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
+    let deadline = tokio::time::Instant::now() + wait.min(call.broker.shared.limits.fetch_wait_max);
     let fetch = Fetch {
-        deadline: tokio::time::Instant::now() + wait.min(call.broker.shared.limits.fetch_wait_max),
         bytes_min: usize::try_from(request.min_bytes).unwrap_or(0),
         bytes_max: usize::try_from(request.max_bytes)
             .unwrap_or(0)
@@ -59,7 +60,7 @@ pub(crate) fn handle(call: Call<'_>, request: FetchRequest) -> Result<Pending, C
     };
     let broker = Arc::clone(call.broker);
     call.later(async move {
-        let done = crate::fetching::run(&broker, fetch).await;
+        let done = crate::fetching::run(&broker, fetch, deadline).await;
         (
             response(&broker, shape, &mut done.found.into_iter()),
             Lsn(0),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anabranch_core::ids::{LogId, Offset};
 use anabranch_core::limits::{DECOMPRESSED_BATCH_BYTES_MAX, DECOMPRESSION_RATIO_MAX};
 use anabranch_core::log::Log;
+use anabranch_engine::fetch::check_leader_epoch;
 use anabranch_wire::ErrorCode;
 use anabranch_wire::batch::{BatchHeader, DecompressLimits, records};
 use anabranch_wire::msg::list_offsets::{
@@ -104,24 +105,14 @@ pub(crate) fn handle(call: Call<'_>, request: ListOffsetsRequest) -> Result<Pend
 
 fn log_of<'a>(core: &'a Core, topic: &str, partition: i32, epoch: i32) -> Result<&'a Log, ErrorCode> {
     let log = core
-        .node
+        .node()
         .topic_by_name(topic)
         .and_then(|topic| topic.log(partition));
     let log = log
-        .and_then(|log| core.node.log(log))
+        .and_then(|log| core.node().log(log))
         .ok_or(ErrorCode::UnknownTopicOrPartition)?;
     check_leader_epoch(log, epoch)?;
     Ok(log)
-}
-
-/// Whether the client's idea of the leader epoch is right; negative is none.
-pub(crate) fn check_leader_epoch(log: &Log, epoch: i32) -> Result<(), ErrorCode> {
-    match epoch {
-        ..0 => Ok(()),
-        epoch if epoch < log.leader_epoch() => Err(ErrorCode::FencedLeaderEpoch),
-        epoch if epoch > log.leader_epoch() => Err(ErrorCode::UnknownLeaderEpoch),
-        _ => Ok(()),
-    }
 }
 
 fn place(core: &Core, topic: &str, one: &ListOffsetsPartition, version: i16) -> Place {

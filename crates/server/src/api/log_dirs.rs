@@ -35,14 +35,14 @@ fn wanted(core: &Core, request: DescribeLogDirsRequest) -> Wanted {
     let Some(topics) = request.topics else {
         let all = |topic: &anabranch_core::meta::Topic| (0..).zip(topic.logs.iter().copied()).collect();
         return core
-            .node
+            .node()
             .topics()
             .map(|topic| (topic.name.clone(), all(topic)))
             .collect();
     };
     let mut wanted: BTreeMap<String, BTreeMap<i32, LogId>> = BTreeMap::new();
     for asked in topics {
-        let Some(topic) = core.node.topic_by_name(&asked.topic) else {
+        let Some(topic) = core.node().topic_by_name(&asked.topic) else {
             continue;
         };
         let logs = asked

@@ -16,7 +16,7 @@ use anabranch_wire::msg::{MetadataRequest, MetadataResponse};
 use anabranch_wire::prim::Uuid;
 
 use super::{CLUSTER_OPERATIONS, TOPIC_OPERATIONS, operations};
-use crate::broker::Update;
+use crate::broker::{Broker, Update};
 use crate::clock::fresh_id;
 use crate::connection::{Close, Pending};
 use crate::dispatch::Call;
@@ -110,7 +110,9 @@ fn some(
             continue;
         }
         let found = match one.name {
-            Some(name) => named(update, &name, may_create, shape).map_err(|error| (error, Some(name))),
+            Some(name) => {
+                named(call.broker, update, &name, may_create, shape).map_err(|error| (error, Some(name)))
+            }
             None if by_id => {
                 let topic = update.node().topic_by_id(TopicId(one.topic_id));
                 topic
@@ -131,6 +133,7 @@ fn some(
 }
 
 fn named(
+    broker: &Broker,
     update: &mut Update<'_>,
     name: &str,
     may_create: bool,
@@ -141,7 +144,7 @@ fn named(
         if may_create {
             let commands = update.node_mut().auto_create_topic(now, name, fresh_id());
             update.run(commands.map_err(|refused| refused.code())?);
-            update.auto_created(name);
+            broker.auto_created(name);
         } else {
             anabranch_core::node::check_name(name).map_err(|refused| refused.code())?;
         }

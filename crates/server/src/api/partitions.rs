@@ -137,7 +137,7 @@ impl Pages {
 }
 
 fn exists(core: &Core, topic: &str, partition: i32) -> bool {
-    core.node
+    core.node()
         .topic_by_name(topic)
         .and_then(|topic| topic.log(partition))
         .is_some()

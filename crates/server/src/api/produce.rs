@@ -10,19 +10,15 @@
 //! `acks = 1` and `acks = all` mean the same on a single node: on disk. Batches stay slices of the receive buffer.
 
 use anabranch_core::ids::{LogId, Lsn, Now, TopicId};
-use anabranch_core::limits::{DECOMPRESSED_BATCH_BYTES_MAX, DECOMPRESSION_RATIO_MAX};
-use anabranch_core::log::{Append, BatchFacts};
-use anabranch_store::Batch;
+use anabranch_core::node::TopicRef;
+use anabranch_engine::produce::{self, Appended, Target, target};
 use anabranch_wire::ErrorCode;
-use anabranch_wire::batch::{
-    BatchError, BatchHeader, DecompressLimits, ProduceLimits, check_produced, check_records,
-    set_log_append_time,
-};
+use anabranch_wire::batch::{BatchError, BatchHeader};
 use anabranch_wire::msg::produce::{
     BatchIndexAndErrorMessage, PartitionProduceData, PartitionProduceResponse, TopicProduceResponse,
 };
 use anabranch_wire::msg::{ProduceRequest, ProduceResponse};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
 use super::check_partitions;
 use crate::broker::{Broker, Core};
@@ -77,14 +73,6 @@ impl From<BatchError> for Failure {
     }
 }
 
-/// Where a batch goes.
-#[derive(Clone, Copy, Debug)]
-struct Target {
-    log: LogId,
-    /// For a compacted topic, whose records must have keys: the largest batch that is opened to see that, bytes.
-    compact: Option<usize>,
-}
-
 /// A batch on its way.
 struct Item {
     index: i32,
@@ -95,14 +83,6 @@ struct Checked {
     log: LogId,
     header: BatchHeader,
     bytes: Bytes,
-}
-
-/// What is answered for a batch that was appended, now or before.
-struct Appended {
-    base_offset: i64,
-    log_append_time_ms: i64,
-    log_start_offset: i64,
-    after: Lsn,
 }
 
 pub(crate) fn handle(call: Call<'_>, request: ProduceRequest) -> Result<Pending, Close> {
@@ -166,8 +146,9 @@ fn check_topic(
     version: i16,
     partitions: Vec<PartitionProduceData>,
 ) -> Vec<Item> {
+    let topic = id.map_or(TopicRef::Name(name), TopicRef::Id);
     let targets = broker.with(|core| {
-        let target = |one: &PartitionProduceData| target(core, name, id, one.index);
+        let target = |one: &PartitionProduceData| target(core.node(), topic, one.index);
         partitions.iter().map(target).collect::<Vec<_>>()
     });
     let check = |(target, one): (Result<Target, ErrorCode>, PartitionProduceData)| {
@@ -183,39 +164,9 @@ fn check_topic(
     targets.into_iter().zip(partitions).map(check).collect()
 }
 
-fn target(core: &Core, name: &str, id: Option<TopicId>, partition: i32) -> Result<Target, ErrorCode> {
-    let (topic, missing) = match id {
-        Some(id) => (core.node.topic_by_id(id), ErrorCode::UnknownTopicId),
-        None => (core.node.topic_by_name(name), ErrorCode::UnknownTopicOrPartition),
-    };
-    let log = topic
-        .ok_or(missing)?
-        .log(partition)
-        .ok_or(ErrorCode::UnknownTopicOrPartition)?;
-    let settings = core.node.log(log).map(anabranch_core::log::Log::settings);
-    let compact = settings
-        .filter(|settings| settings.compact)
-        .map(|settings| settings.message_bytes_max);
-    Ok(Target { log, compact })
-}
-
 fn check(target: Target, records: Option<Bytes>, version: i16) -> Result<Checked, Failure> {
     let bytes = records.ok_or(BatchError::Missing)?;
-    // Size and timestamps are the topic's to judge, and transactions are refused with a reason of their own.
-    let limits = ProduceLimits {
-        bytes_max: target.compact.unwrap_or(usize::MAX),
-        transactional: true,
-        zstd: version >= ZSTD,
-        timestamps_ms: None,
-    };
-    let header = check_produced(&bytes, &limits)?;
-    if target.compact.is_some() {
-        let decompress = DecompressLimits {
-            bytes_max: DECOMPRESSED_BATCH_BYTES_MAX,
-            ratio_max: DECOMPRESSION_RATIO_MAX,
-        };
-        check_records(&bytes, &limits, &decompress, true)?;
-    }
+    let header = produce::check(&target, &bytes, version >= ZSTD)?;
     Ok(Checked {
         log: target.log,
         header,
@@ -246,70 +197,27 @@ fn append(
     checked: Checked,
     refusal: Option<(ErrorCode, &'static str)>,
 ) -> Result<Appended, Failure> {
-    let Checked {
-        log,
-        header,
-        mut bytes,
-    } = checked;
-    let facts = BatchFacts::from(&header);
-    let decision = match refusal {
-        None => core.node.append(now, log, &facts),
+    let Checked { log, header, bytes } = checked;
+    let size = bytes.len() as u64;
+    let appended = match refusal {
+        None => core.engine.append(now, log, &header, bytes),
         Some((code, why)) => {
-            let known = core.node.note_refused(now, log, &facts);
+            let known = core.engine.refuse(now, log, &header);
             Ok(known.ok_or_else(|| Failure::new(code, why))?)
         }
     };
-    let log_start_offset = core.node.log(log).map_or(-1, anabranch_core::log::Log::start);
-    match decision.map_err(|error| Failure::new(error.code(), error.to_string()))? {
-        Append::Duplicate {
-            base_offset,
-            log_append_time_ms,
-            lsn,
-        } => {
-            broker.shared.metrics.produced_duplicates.inc();
-            let log_append_time_ms = log_append_time_ms.unwrap_or(-1);
-            Ok(Appended {
-                base_offset,
-                log_append_time_ms,
-                log_start_offset,
-                after: lsn,
-            })
-        }
-        Append::New {
-            base_offset,
-            leader_epoch,
-            log_append_time_ms,
-        } => {
-            if let Some(time_ms) = log_append_time_ms {
-                let mut stamped = BytesMut::from(bytes.as_ref());
-                set_log_append_time(&mut stamped, time_ms);
-                bytes = stamped.freeze();
-            }
-            let metrics = &broker.shared.metrics;
-            metrics
-                .produced_records
-                .add(u64::from(header.record_count.unsigned_abs()));
-            metrics.produced_bytes.add(bytes.len() as u64);
-            // Still under the lock: the order of the queue is the order of offsets.
-            let after = broker.store.append_batch(Batch {
-                log,
-                base_offset,
-                leader_epoch,
-                last_offset: base_offset + i64::from(header.last_offset_delta),
-                max_timestamp: log_append_time_ms.unwrap_or(header.max_timestamp),
-                bytes,
-            });
-            core.group_clock.queued(after, now.mono_ms);
-            core.node.appended(log, after);
-            let log_append_time_ms = log_append_time_ms.unwrap_or(-1);
-            Ok(Appended {
-                base_offset,
-                log_append_time_ms,
-                log_start_offset,
-                after,
-            })
-        }
+    let appended = appended.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    core.group_clock.queued(appended.after, now.mono_ms);
+    let metrics = &broker.shared.metrics;
+    if appended.is_duplicate {
+        metrics.produced_duplicates.inc();
+    } else {
+        metrics
+            .produced_records
+            .add(u64::from(header.record_count.unsigned_abs()));
+        metrics.produced_bytes.add(size);
     }
+    Ok(appended)
 }
 
 fn response(call: &Call<'_>, index: i32, answer: Result<Appended, Failure>) -> PartitionProduceResponse {
@@ -317,7 +225,7 @@ fn response(call: &Call<'_>, index: i32, answer: Result<Appended, Failure>) -> P
         Ok(appended) => PartitionProduceResponse {
             index,
             base_offset: appended.base_offset,
-            log_append_time_ms: appended.log_append_time_ms,
+            log_append_time_ms: appended.log_append_time_ms.unwrap_or(-1),
             log_start_offset: appended.log_start_offset,
             ..Default::default()
         },

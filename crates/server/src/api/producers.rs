@@ -70,10 +70,10 @@ pub(crate) fn describe(call: Call<'_>, request: DescribeProducersRequest) -> Res
 
 fn partition(call: &Call<'_>, core: &Core, topic: &str, partition_index: i32) -> PartitionResponse {
     let log = core
-        .node
+        .node()
         .topic_by_name(topic)
         .and_then(|topic| topic.log(partition_index));
-    let Some(log) = log.and_then(|log| core.node.log(log)) else {
+    let Some(log) = log.and_then(|log| core.node().log(log)) else {
         let error_code = call.code(ErrorCode::UnknownTopicOrPartition);
         return PartitionResponse {
             partition_index,

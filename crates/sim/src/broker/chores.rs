@@ -1,9 +1,8 @@
 //! What the broker does by itself, at moments that chance chooses: the server's background tasks and commit thread.
 
 use anabranch_core::ids::Lsn;
-use anabranch_core::log::{LogStats, Run};
-use anabranch_core::meta::Command;
-use anabranch_store::{Step, StoredRange};
+use anabranch_engine::{Deleted, log_stats};
+use anabranch_store::Step;
 
 use super::{Broker, Process};
 use crate::run::Ctx;
@@ -41,19 +40,19 @@ impl Broker {
 impl Process {
     fn commit_group(&mut self, ctx: &mut Ctx<'_>, life: u64) {
         self.commit_scheduled = false;
-        let before = self.store.committed();
-        let step = self.store.commit_once();
+        let before = self.store().committed();
+        let step = self.store().commit_once();
         let told = self.listen();
         if self.disk.ended().is_some() {
             // The process ended in there: nobody hears anything more from it.
             return;
         }
-        let committed = self.store.committed();
+        let committed = self.store().committed();
         ctx.world.trace(format_args!(
             "commit {step:?} up to {committed} of {}",
-            self.store.last()
+            self.store().last()
         ));
-        self.effects.extend(self.node.committed(committed, &told.tails));
+        self.effects.extend(self.engine.committed(committed, &told.tails));
         let verdict = ctx.oracle.replay.committed(committed.0, &mut ctx.oracle.epochs);
         ctx.oracle.judge(verdict);
         if committed.0 - before.0 >= MANY {
@@ -87,11 +86,11 @@ impl Process {
     fn snapshot(&mut self, ctx: &mut Ctx<'_>, life: u64) {
         match self.snapshot.take() {
             None => {
-                self.snapshot = Some((self.store.last(), self.node.snapshot()));
+                self.snapshot = Some(self.engine.snapshot());
                 let pause_ms = ctx.world.rng.between(0, 50);
                 ctx.world.after_ms(pause_ms, Event::Broker(life, Chore::Snapshot));
             }
-            Some((lsn, bytes)) if lsn > self.store.committed() => {
+            Some((lsn, bytes)) if lsn > self.store().committed() => {
                 // The server's thread waits for the entries; here the chore comes again.
                 self.snapshot = Some((lsn, bytes));
                 let pause_ms = ctx.world.rng.between(5, 100);
@@ -102,7 +101,7 @@ impl Process {
     }
 
     fn write_snapshot(&mut self, ctx: &mut Ctx<'_>, life: u64, lsn: Lsn, bytes: &[u8]) {
-        let written = self.store.write_snapshot(lsn, bytes);
+        let written = self.store().write_snapshot(lsn, bytes);
         if self.disk.ended().is_none() {
             ctx.world.trace(format_args!(
                 "snapshot at {lsn}: {}",
@@ -116,11 +115,11 @@ impl Process {
     /// Frees and packs; and looks at space.
     fn maintain(&mut self, ctx: &mut Ctx<'_>, life: u64) {
         self.tell_store();
-        let done = self.store.maintain();
+        let done = self.store().maintain();
         if self.disk.ended().is_some() {
             return;
         }
-        self.short_of_space = self.store.space().low;
+        self.short_of_space = self.store().space().low;
         let mut pause_ms = ctx.world.rng.between(300, 1_500);
         match done {
             Ok(done) => {
@@ -143,50 +142,33 @@ impl Process {
     }
 
     fn retain(&mut self, ctx: &mut Ctx<'_>, life: u64) {
-        let stats: Vec<LogStats> = self
-            .node
-            .logs()
-            .map(anabranch_core::log::Log::id)
-            .map(|log| self.stats(log))
-            .collect();
+        let logs = self.node().logs().map(anabranch_core::log::Log::id);
+        let stats = log_stats(self.store(), logs);
         let now = ctx.world.now();
-        let commands = self.node.retention(now, &stats);
-        for command in &commands {
-            if let Command::AdvanceLogStart { log, offset } = command {
-                self.watch_retention(ctx, *log, *offset);
-            }
-        }
-        self.run(ctx, commands);
+        let (deleted, outcome) = self.engine.retain(now, &stats);
+        deleted
+            .iter()
+            .for_each(|deleted| self.watch_retention(ctx, deleted));
+        self.pass_on(outcome);
         if ctx.world.rng.below(EXPIRY_ROUNDS) == 0 {
-            self.expire_groups(ctx);
+            let outcome = self.engine.expire_groups(now);
+            self.pass_on(outcome);
         }
         ctx.world
             .after_ms(RETENTION_MS, Event::Broker(life, Chore::Retention));
     }
 
-    fn stats(&self, log: anabranch_core::ids::LogId) -> LogStats {
-        let stored = self.store.log_stats(log);
-        let run = |range: StoredRange| Run {
-            first_offset: range.first_offset,
-            last_offset: range.last_offset,
-            bytes: range.bytes,
-            max_timestamp: range.max_timestamp,
-        };
-        LogStats {
-            log,
-            bytes: stored.bytes,
-            runs: stored.ranges.into_iter().map(run).collect(),
-        }
-    }
-
     /// Retention has decided that the records of a log below an offset go.
-    fn watch_retention(&self, ctx: &mut Ctx<'_>, log: anabranch_core::ids::LogId, offset: i64) {
-        let Some(found) = self.node.log(log) else { return };
+    fn watch_retention(&self, ctx: &mut Ctx<'_>, deleted: &Deleted) {
+        let offset = deleted.upto;
+        let Some(found) = self.node().log(deleted.log) else {
+            return;
+        };
         let tp = (found.topic(), found.partition());
         ctx.saw(Sight::RetentionDeleted);
         ctx.world.trace(format_args!("retention: {tp:?} up to {offset}"));
         ctx.oracle.log_start.allow(tp, offset);
-        let configs = self.node.topic_by_id(tp.0).map(|topic| &topic.configs);
+        let configs = self.node().topic_by_id(tp.0).map(|topic| &topic.configs);
         let by_size = configs.is_some_and(|configs| configs.contains_key("retention.bytes"));
         let retention_ms = configs.and_then(|configs| configs.get("retention.ms")?.parse::<u64>().ok());
         if by_size {
@@ -194,6 +176,6 @@ impl Process {
         }
         // No name in the configuration: Kafka's seven days.
         let retention_ms = retention_ms.unwrap_or(7 * 86_400_000);
-        ctx.check_age(tp, found.decided_start(), offset, retention_ms);
+        ctx.check_age(tp, deleted.from, offset, retention_ms);
     }
 }

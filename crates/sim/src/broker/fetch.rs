@@ -1,98 +1,112 @@
 //! Fetch and ListOffsets: what is visible, from memory or disk.
 
 use anabranch_core::ids::LogId;
+use anabranch_core::node::TopicRef;
+use anabranch_engine::fetch::{Fetch, FetchError, Place, Seen, Source, Want, WantTopic};
 use anabranch_wire::ErrorCode;
+use bytes::Bytes;
 
 use super::Process;
-use crate::message::{Answer, Edge, Got, Tp, Want};
+use crate::message::{Answer, Edge, Got, Tp};
 use crate::run::Ctx;
 use crate::sights::Sight;
+
+/// A fetch as the engine takes it: of each partition on its own, without limits but the one of the whole.
+pub(super) fn understood(wants: &[crate::message::Want], bytes_max: usize) -> Fetch {
+    let topic = |want: &crate::message::Want| WantTopic {
+        place: Place::Id(want.tp.0),
+        partitions: vec![Want {
+            partition: want.tp.1,
+            leader_epoch: -1,
+            offset: want.offset,
+            bytes_max: usize::MAX,
+        }],
+    };
+    Fetch {
+        bytes_min: 1,
+        bytes_max,
+        topics: wants.iter().map(topic).collect(),
+    }
+}
+
+fn refused(topic: &WantTopic, error: ErrorCode) -> Got {
+    let want = topic.partitions.first();
+    Got {
+        tp: match topic.place {
+            Place::Id(id) => (id, want.map_or(-1, |want| want.partition)),
+            Place::Name(_) => Tp::default(),
+        },
+        asked: want.map_or(-1, |want| want.offset),
+        error,
+        start: -1,
+        high_watermark: -1,
+        batches: Vec::new(),
+    }
+}
 
 impl Process {
     /// The log of a partition.
     pub(super) fn log_of(&self, tp: Tp) -> Result<LogId, ErrorCode> {
-        let topic = self.node.topic_by_id(tp.0).ok_or(ErrorCode::UnknownTopicId)?;
+        let topic = self.node().find_topic(TopicRef::Id(tp.0))?;
         topic.log(tp.1).ok_or(ErrorCode::UnknownTopicOrPartition)
     }
 
     /// Looks and reads; `None` if there is nothing and the fetch may wait.
-    pub(super) fn fetch(
-        &self,
-        ctx: &mut Ctx<'_>,
-        wants: &[Want],
-        until_ms: u64,
-        bytes_max: usize,
-    ) -> Option<Vec<Got>> {
-        let mut left = bytes_max;
-        let mut is_first = true;
-        let mut all = Vec::with_capacity(wants.len());
-        for want in wants {
-            let got = self.fetch_one(ctx, want, left, is_first);
-            let size: usize = got.batches.iter().map(bytes::Bytes::len).sum();
-            is_first &= size == 0;
-            left = left.saturating_sub(size);
-            all.push(got);
-        }
+    pub(super) fn fetch(&self, ctx: &mut Ctx<'_>, fetch: &Fetch, until_ms: u64) -> Option<Vec<Got>> {
+        let look = fetch.look(self.node());
+        let batches = match fetch.read(self.store(), &look, Source::Memory) {
+            Some(batches) => batches,
+            None => {
+                ctx.saw(Sight::ReadFromDisk);
+                fetch.read(self.store(), &look, Source::Disk).unwrap_or_default()
+            }
+        };
         let is_due = ctx.world.now().mono_ms >= until_ms;
-        let has_news = all
-            .iter()
-            .any(|got| !got.error.is_ok() || !got.batches.is_empty());
-        (is_due || has_news).then_some(all)
+        if !is_due && !fetch.is_enough(&batches) {
+            return None;
+        }
+        let found = fetch.topics.iter().zip(look).zip(batches);
+        Some(
+            found
+                .map(|((topic, seen), batches)| self.got(ctx, topic, seen, batches))
+                .collect(),
+        )
     }
 
-    fn fetch_one(&self, ctx: &mut Ctx<'_>, want: &Want, bytes_max: usize, at_least_one: bool) -> Got {
-        let Want { tp, offset: asked } = *want;
-        let refused = |error| Got {
-            tp,
-            asked,
-            error,
-            start: -1,
-            high_watermark: -1,
-            batches: Vec::new(),
+    fn got(
+        &self,
+        ctx: &mut Ctx<'_>,
+        topic: &WantTopic,
+        seen: Result<Seen, ErrorCode>,
+        batches: Result<Vec<Bytes>, FetchError>,
+    ) -> Got {
+        let ((Place::Id(id), [want]), Ok(bounds)) = (
+            (&topic.place, topic.partitions.as_slice()),
+            seen.map(|seen| seen.bounds),
+        ) else {
+            let error = seen.err().unwrap_or(ErrorCode::InvalidRequest);
+            return refused(topic, error);
         };
-        let bounds = self
-            .log_of(tp)
-            .and_then(|log| Ok((log, self.node.fetch_bounds(log, asked)?)));
-        let (log, bounds) = match bounds {
-            Ok(found) => found,
-            Err(error) => return refused(error),
-        };
-        let (start, high_watermark) = (bounds.start, bounds.high_watermark);
-        ctx.oracle.bounds(tp, start, high_watermark);
-        let mut batches = Vec::new();
-        if asked < high_watermark && (at_least_one || bytes_max > 0) {
-            let read = match self
-                .store
-                .try_read(log, asked, high_watermark, bytes_max, at_least_one)
-            {
-                Some(read) => Ok(read),
-                None => {
-                    ctx.saw(Sight::ReadFromDisk);
-                    self.store
-                        .read(log, asked, high_watermark, bytes_max, at_least_one)
-                }
-            };
-            match read {
-                Ok(read) => batches = read,
+        let tp = (*id, want.partition);
+        ctx.oracle.bounds(tp, bounds.start, bounds.high_watermark);
+        match batches {
+            Ok(batches) => Got {
+                tp,
+                asked: want.offset,
+                error: ErrorCode::None,
+                start: bounds.start,
+                high_watermark: bounds.high_watermark,
+                batches,
+            },
+            Err(error) => {
                 // Only a process that has just ended may fail to read.
-                Err(error) if self.disk.ended().is_none() => {
-                    let detail = format!("{tp:?} from {asked} to {high_watermark}: {error}");
-                    ctx.oracle.judge(Err(crate::oracle::Violation::new(
-                        "what is visible can be read",
-                        detail,
-                    )));
-                    return refused(ErrorCode::KafkaStorageError);
+                if self.disk.ended().is_none() {
+                    let detail = format!("{tp:?} from {} to {bounds:?}: {error}", want.offset);
+                    let violation = crate::oracle::Violation::new("what is visible can be read", detail);
+                    ctx.oracle.judge(Err(violation));
                 }
-                Err(_) => return refused(ErrorCode::KafkaStorageError),
+                refused(topic, error.code())
             }
-        }
-        Got {
-            tp,
-            asked,
-            error: ErrorCode::None,
-            start,
-            high_watermark,
-            batches,
         }
     }
 
@@ -101,7 +115,7 @@ impl Process {
             Ok(log) => log,
             Err(error) => return Answer::Refused(error),
         };
-        let Some(log) = self.node.log(log) else {
+        let Some(log) = self.node().log(log) else {
             return Answer::Refused(ErrorCode::UnknownTopicOrPartition);
         };
         ctx.oracle.bounds(tp, log.start(), log.high_watermark());
@@ -114,13 +128,13 @@ impl Process {
 
     /// Everything that every partition holds, for the oracles.
     pub(super) fn audit(&self, ctx: &mut Ctx<'_>) {
-        for log in self.node.logs() {
+        for log in self.node().logs() {
             let (tp, start, high_watermark) =
                 ((log.topic(), log.partition()), log.start(), log.high_watermark());
             let mut batches = Vec::new();
             let mut next = start;
             while next < high_watermark {
-                let read = match self.store.read(log.id(), next, high_watermark, 1 << 20, true) {
+                let read = match self.store().read(log.id(), next, high_watermark, 1 << 20, true) {
                     Ok(read) if !read.is_empty() => read,
                     other => {
                         let detail = format!("{tp:?} from {next} to {high_watermark}: {other:?}");

@@ -1,10 +1,9 @@
 //! Requests about groups: from the model's messages to the coordinator and back.
 
 use anabranch_core::group::{
-    Answer as GroupAnswer, Caller, CommitAnswer, ConsumerHeartbeat, OffsetCommit, OffsetFetch, TopicRef,
+    Answer as GroupAnswer, Caller, CommitAnswer, ConsumerHeartbeat, OffsetCommit, OffsetFetch, Token,
+    TopicRef,
 };
-use anabranch_core::ids::Lsn;
-use anabranch_core::meta::Command;
 use anabranch_core::node::Node;
 use anabranch_wire::ErrorCode;
 
@@ -46,58 +45,63 @@ impl Process {
     ) -> Option<Request> {
         let now = ctx.world.now();
         let fresh = ctx.world.rng.id();
-        let (answer, effects) = match request {
+        let (answer, outcome) = match request {
             Request::Join(request) => {
-                let token = self.park(lane, call);
-                let (groups, topics) = self.node.groups_mut();
-                let topics = &topics;
-                let effects = groups.join(now, topics, fresh, token, &caller(lane), &request);
-                self.settle(ctx, effects);
+                let caller = caller(lane);
+                let (token, outcome) = self.engine.group_reply(|groups, topics, token| {
+                    groups.join(now, topics, fresh, token, &caller, &request)
+                });
+                self.park(lane, call, token);
+                self.pass_on(outcome);
                 return None;
             }
             Request::Sync(request) => {
-                let token = self.park(lane, call);
-                let (groups, topics) = self.node.groups_mut();
-                let topics = &topics;
-                let effects = groups.sync(now, topics, token, &request);
-                self.settle(ctx, effects);
+                let (token, outcome) = self
+                    .engine
+                    .group_reply(|groups, topics, token| groups.sync(now, topics, token, &request));
+                self.park(lane, call, token);
+                self.pass_on(outcome);
                 return None;
             }
             Request::Heartbeat(request) => {
-                let (groups, topics) = self.node.groups_mut();
-                let topics = &topics;
-                let (error, effects) = groups.heartbeat(now, topics, &request);
-                (Answer::Heartbeat(error), effects)
+                let (error, outcome) = self
+                    .engine
+                    .group(|groups, topics| groups.heartbeat(now, topics, &request));
+                (Answer::Heartbeat(error), outcome)
             }
             Request::Leave(request) => {
-                let (groups, topics) = self.node.groups_mut();
-                let topics = &topics;
-                let (answer, effects) = groups.leave(now, topics, &request);
-                (Answer::Left(answer), effects)
+                let (answer, outcome) = self
+                    .engine
+                    .group(|groups, topics| groups.leave(now, topics, &request));
+                (Answer::Left(answer), outcome)
             }
             Request::ConsumerHeartbeat(request) => {
-                let (groups, topics) = self.node.groups_mut();
-                let topics = &topics;
-                let (answer, effects) =
-                    groups.consumer_heartbeat(now, topics, fresh, &caller(lane), &request);
+                let caller = caller(lane);
+                let (answer, outcome) = self
+                    .engine
+                    .group(|groups, topics| groups.consumer_heartbeat(now, topics, fresh, &caller, &request));
                 self.watch_heartbeat(ctx, &request);
                 let refused = |refused: anabranch_core::Refused| Answer::Refused(refused.code());
-                (answer.map_or_else(refused, Answer::ConsumerHeartbeat), effects)
+                (answer.map_or_else(refused, Answer::ConsumerHeartbeat), outcome)
             }
             Request::OffsetCommit(request) => {
-                let after = self.commit(ctx, &request);
-                self.lanes.entry(lane).or_default().push_back((call, after));
+                let slot = self.commit(ctx, &request);
+                self.lanes.entry(lane).or_default().push_back((call, slot));
                 return None;
             }
-            Request::OffsetFetch(request) => (self.offset_fetch(&request), Default::default()),
+            Request::OffsetFetch(request) => {
+                let slot = Slot::Ready(Box::new(self.offset_fetch(&request)), self.node().state_lsn());
+                self.lanes.entry(lane).or_default().push_back((call, slot));
+                return None;
+            }
             Request::OffsetDelete {
                 group,
                 topic,
                 partitions,
             } => {
-                let (groups, topics) = self.node.groups_mut();
-                let topics = &topics;
-                let (answer, effects) = groups.delete_offsets(now, topics, &group, &[(topic, partitions)]);
+                let (answer, outcome) = self.engine.group(|groups, topics| {
+                    groups.delete_offsets(now, topics, &group, &[(topic, partitions)])
+                });
                 let error = match answer {
                     Err(error) => error,
                     Ok(answer) => answer
@@ -108,18 +112,16 @@ impl Process {
                         .unwrap_or_default(),
                 };
                 let done = Answer::Done { low_watermark: None };
-                (
-                    if error.is_ok() {
-                        done
-                    } else {
-                        Answer::Refused(error)
-                    },
-                    effects,
-                )
+                let answer = if error.is_ok() {
+                    done
+                } else {
+                    Answer::Refused(error)
+                };
+                (answer, outcome)
             }
             other => return Some(other),
         };
-        let after = self.settle(ctx, effects);
+        let after = self.pass_on(outcome);
         self.lanes
             .entry(lane)
             .or_default()
@@ -127,21 +129,18 @@ impl Process {
         None
     }
 
-    fn park(&mut self, lane: Lane, call: CallId) -> anabranch_core::group::Token {
-        self.next_token += 1;
-        let token = anabranch_core::group::Token(self.next_token);
+    fn park(&mut self, lane: Lane, call: CallId, token: Token) {
         self.tokens.insert(token, lane);
         self.lanes
             .entry(lane)
             .or_default()
             .push_back((call, Slot::Parked(token)));
-        token
     }
 
     fn watch_heartbeat(&self, ctx: &mut Ctx<'_>, request: &ConsumerHeartbeat) {
         use anabranch_core::group::state::Progress;
         let group = self
-            .node
+            .node()
             .groups()
             .groups()
             .get(&request.group_id)
@@ -157,7 +156,7 @@ impl Process {
     }
 
     fn position(&self, key: &Key) -> Option<i64> {
-        let cursor = self.node.groups().groups().get(&key.0)?.cursors.get(&key.1)?;
+        let cursor = self.node().groups().groups().get(&key.0)?.cursors.get(&key.1)?;
         Some(cursor.outside_view(None).offset)
     }
 
@@ -166,8 +165,8 @@ impl Process {
         let mut keys = Vec::new();
         for (topic, partitions) in &request.topics {
             let topic = match topic {
-                TopicRef::Name(name) => self.node.topic_by_name(name),
-                TopicRef::Id(id) => self.node.topic_by_id(*id),
+                TopicRef::Name(name) => self.node().topic_by_name(name),
+                TopicRef::Id(id) => self.node().topic_by_id(*id),
             };
             let Some(topic) = topic else { continue };
             for partition in partitions {
@@ -183,7 +182,7 @@ impl Process {
         let keys = self.keys(request);
         let before: Vec<Option<i64>> = keys.iter().map(|(key, _)| self.position(key)).collect();
         let member = self
-            .node
+            .node()
             .groups()
             .groups()
             .get(&request.group_id)
@@ -191,11 +190,12 @@ impl Process {
                 let state = group.consumer()?.members.get(&request.member_id)?;
                 Some(state.current.epoch)
             });
-        let (groups, topics) = self.node.groups_mut();
-        let topics = &topics;
-        let (answer, effects) = groups.commit(now, topics, request);
-        let accepted = !effects.changes.is_empty();
-        let after = self.settle(ctx, effects);
+        let ((answer, accepted), outcome) = self.engine.group(|groups, topics| {
+            let (answer, effects) = groups.commit(now, topics, request);
+            let accepted = !effects.changes.is_empty();
+            ((answer, accepted), effects)
+        });
+        let after = self.pass_on(outcome);
         let is_member = !request.member_id.is_empty();
         if is_member && accepted && member.is_some_and(|epoch| epoch > request.generation_or_epoch) {
             ctx.saw(Sight::OldEpochCommitted);
@@ -212,24 +212,21 @@ impl Process {
     }
 
     fn offset_fetch(&self, request: &OffsetFetch) -> Answer {
-        let answer = self.node.groups().fetch(&self.node.partitions(), request);
+        let answer = self.node().groups().fetch(&self.node().partitions(), request);
         answer.map_or_else(Answer::Refused, Answer::Offsets)
     }
 
     /// Lets the coordinator act on what is due.
     pub(super) fn on_time(&mut self, ctx: &mut Ctx<'_>) {
-        let now = ctx.world.now();
-        let (groups, topics) = self.node.groups_mut();
-        let topics = &topics;
-        let effects = groups.on_time(now, topics);
-        for notice in &effects.notices {
+        let outcome = self.engine.on_time(ctx.world.now());
+        for notice in &outcome.notices {
             if notice.text.contains("expelled") {
                 ctx.saw(Sight::MemberExpelled);
             }
             ctx.world
                 .trace(format_args!("group {}: {}", notice.group, notice.text));
         }
-        self.settle(ctx, effects);
+        self.pass_on(outcome);
         self.armed = None;
     }
 
@@ -244,25 +241,9 @@ impl Process {
             .collect();
         for token in tokens {
             self.tokens.remove(&token);
-            let now = ctx.world.now();
-            let (groups, topics) = self.node.groups_mut();
-            let topics = &topics;
-            let effects = groups.disconnected(now, topics, token);
-            self.settle(ctx, effects);
+            let outcome = self.engine.disconnected(ctx.world.now(), token);
+            self.pass_on(outcome);
         }
-    }
-
-    /// Forgets cursors and groups that are too old.
-    pub(super) fn expire_groups(&mut self, ctx: &mut Ctx<'_>) -> Lsn {
-        let now = self.node.by_retention_clock(ctx.world.now());
-        let (groups, topics) = self.node.groups_mut();
-        let topics = &topics;
-        let effects = groups.expire(now, topics);
-        for change in &effects.changes {
-            ctx.world
-                .trace(format_args!("expired: {:?}", Command::Group(change.clone())));
-        }
-        self.settle(ctx, effects)
     }
 }
 

@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
-use anabranch_core::ids::{LogId, Lsn};
-use anabranch_core::log::BatchFacts;
-use anabranch_core::node::{Node, Options as NodeOptions};
-use anabranch_store::{Options, Replay, ReplayError, Store};
-use anabranch_wire::batch::BatchIter;
+use anabranch_core::node::Options as NodeOptions;
+use anabranch_engine::Recovery;
+use anabranch_store::{Options, Store};
 
+use super::journal::Watched;
 use super::{Broker, Process, Settings, listen_to};
 use crate::disk::{End, FaultDisk, Kind};
 use crate::oracle::Violation;
@@ -23,33 +22,6 @@ const FOLDER: &str = "/data";
 const STARTS: &str = "a broker that crashed can be started again";
 /// How long a start may be put off, milliseconds.
 const RESTART_MS_MAX: u64 = 3_000;
-
-/// The node while the store replays into it.
-struct Recovery {
-    options: NodeOptions,
-    node: Node,
-}
-
-impl Replay for Recovery {
-    fn snapshot(&mut self, bytes: &[u8]) -> Result<(), ReplayError> {
-        self.node = Node::restore(self.options.clone(), bytes)?;
-        Ok(())
-    }
-
-    fn state(&mut self, _lsn: Lsn, bytes: &[u8]) -> Result<(), ReplayError> {
-        self.node.replay_state(bytes)?;
-        Ok(())
-    }
-
-    fn batches(&mut self, _lsn: Lsn, log: LogId, bytes: &[u8]) -> Result<(), ReplayError> {
-        for batch in BatchIter::new(bytes) {
-            let (_, header) = batch?;
-            self.node
-                .replay_batch(log, header.base_offset, &BatchFacts::from(&header))?;
-        }
-        Ok(())
-    }
-}
 
 /// What every process is started with.
 pub fn node_options(settings: &Settings, started: anabranch_core::ids::Now) -> NodeOptions {
@@ -95,8 +67,8 @@ impl Broker {
         }
         let now = ctx.world.now();
         let options = node_options(&self.settings, now);
-        let mut recovery = match Node::new(options.clone()) {
-            Ok(node) => Recovery { options, node },
+        let mut recovery = match Recovery::new(options) {
+            Ok(recovery) => recovery,
             Err(refused) => return ctx.oracle.judge(Err(Violation::new(STARTS, refused.to_string()))),
         };
         let opened = Store::open_manual(
@@ -115,7 +87,7 @@ impl Broker {
             return self.after_end(ctx);
         }
         match opened {
-            Ok(store) => self.recovered(ctx, store, recovery.node, disk),
+            Ok(store) => self.recovered(ctx, store, recovery, disk),
             Err(error) => {
                 ctx.world.trace(format_args!("** start failed: {error}"));
                 let is_full = self.is_full();
@@ -128,7 +100,7 @@ impl Broker {
         }
     }
 
-    fn recovered(&mut self, ctx: &mut Ctx<'_>, store: Store, mut node: Node, disk: FaultDisk) {
+    fn recovered(&mut self, ctx: &mut Ctx<'_>, store: Store, recovery: Recovery, disk: FaultDisk) {
         let last = store.recovered().last;
         ctx.world
             .trace(format_args!("** started: {:?}", store.recovered()));
@@ -148,16 +120,9 @@ impl Broker {
         }
         let verdict = ctx.oracle.replay.recovered(last.0, &mut ctx.oracle.epochs);
         ctx.oracle.judge(verdict);
-        let verdict = ctx.oracle.replay.compare(&node);
+        let verdict = ctx.oracle.replay.compare(recovery.node());
         ctx.oracle.judge(verdict);
-        node.recovered(ctx.world.now());
-        for log in store.logs() {
-            match node.log(log) {
-                Some(found) => store.set_log_start(log, found.start()),
-                None => store.drop_log(log),
-            }
-        }
-        for log in node.logs() {
+        for log in recovery.node().logs() {
             let verdict = ctx
                 .oracle
                 .watermark
@@ -171,12 +136,10 @@ impl Broker {
         }
         let process = Process {
             told: listen_to(&store),
-            node,
-            store,
+            engine: recovery.finish(ctx.world.now(), Watched::new(store)),
             disk,
             lanes: BTreeMap::new(),
             tokens: BTreeMap::new(),
-            next_token: 0,
             effects: VecDeque::new(),
             commit_scheduled: false,
             armed: None,
@@ -193,8 +156,8 @@ impl Broker {
         ] {
             ctx.world.after_ms(ms, Event::Broker(self.life, chore));
         }
-        let commands = process.node.retention(ctx.world.now(), &[]);
-        process.run(ctx, commands);
+        let outcome = process.engine.note_retention_clock(ctx.world.now());
+        process.pass_on(outcome);
         process.follow_up(ctx, self.life, &self.settings);
         ctx.observe_topics();
     }
@@ -208,12 +171,12 @@ impl Broker {
             see_end(ctx, chore, kind, &path);
             return self.end(ctx);
         }
-        if process.store.poisoned().is_some() {
+        if process.store().poisoned().is_some() {
             match process.disk.failed() {
                 Some(Kind::Write) => ctx.saw(Sight::WriteFailed),
                 Some(Kind::Sync) => {
                     ctx.saw(Sight::SyncFailed);
-                    if process.store.last().0 - process.store.committed().0 > 3 {
+                    if process.store().last().0 - process.store().committed().0 > 3 {
                         ctx.saw(Sight::SyncFailedFull);
                     }
                 }
@@ -221,7 +184,7 @@ impl Broker {
             }
             ctx.world.trace(format_args!(
                 "** poisoned: {}",
-                process.store.poisoned().unwrap_or_default()
+                process.store().poisoned().unwrap_or_default()
             ));
             self.end(ctx);
         }
@@ -242,12 +205,13 @@ impl Broker {
         };
         ctx.world.trace(format_args!("** shut down"));
         ctx.net.broker_gone(ctx.world);
-        let lsn = process.store.last();
-        while process.store.commit_once() == anabranch_store::Step::Committed {}
-        if process.disk.ended().is_none() && process.store.committed() == lsn {
-            let _ = process.store.write_snapshot(lsn, &process.node.snapshot());
+        let store = process.store();
+        while store.commit_once() == anabranch_store::Step::Committed {}
+        let (lsn, snapshot) = process.engine.snapshot();
+        if process.disk.ended().is_none() && store.committed() == lsn {
+            let _ = store.write_snapshot(lsn, &snapshot);
         }
-        process.store.close();
+        process.engine.into_journal().into_store().close();
         self.after_end(ctx);
     }
 
@@ -255,11 +219,11 @@ impl Broker {
         let Some(process) = self.process.take() else {
             return;
         };
-        if process.store.last() > process.store.committed() {
+        if process.store().last() > process.store().committed() {
             ctx.saw(Sight::CrashWithEntriesQueued);
         }
         let moving = process
-            .node
+            .node()
             .groups()
             .groups()
             .values()
@@ -323,8 +287,8 @@ impl Broker {
     /// Checks at a quiet moment that the state in memory is what the journal says, and that all records are there.
     pub fn audit(&self, ctx: &mut Ctx<'_>) {
         let Some(process) = &self.process else { return };
-        if process.store.last() == process.store.committed() && process.store.poisoned().is_none() {
-            let verdict = ctx.oracle.replay.compare(&process.node);
+        if process.store().last() == process.store().committed() && process.store().poisoned().is_none() {
+            let verdict = ctx.oracle.replay.compare(process.node());
             ctx.oracle.judge(verdict);
             process.audit(ctx);
         }

@@ -1,21 +1,18 @@
-//! The broker as the simulation runs it: the real node and the real store, and between them the same glue as in the
-//! server, without sockets and threads.
+//! The broker as the simulation runs it: the real engine, that is the node, the store and all between them, on a simulated
+//! disk. What the server adds to it (sockets, the lock, threads, the clock) is played by events.
 //!
 //! ```text
-//! request --> handle: decide, apply, journal, in one step --> lane: answers in the order of requests
+//! request --> handle: the engine, in one step -----------> lane: answers in the order of requests
 //!                                                               | front: entry it depends on committed?
 //! chores: commit, maintain, snapshot, retention, deadlines      v
 //!         at moments that chance chooses                       net --> client
 //! ```
-//!
-//! The order of calls is the server's: a command is applied and then appended to the journal; a batch is decided and
-//! queued before anything else happens; an answer leaves once its entry is committed; the store hears of deletions
-//! only after they are durable; after a recovery it is told where each log begins.
 
 mod chores;
 mod fetch;
 mod groups;
 mod handle;
+mod journal;
 mod life;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -23,17 +20,20 @@ use std::sync::{Arc, Mutex};
 
 pub use life::node_options;
 
-use anabranch_core::group::{Effects, Reply, Token};
+use journal::Watched;
+
+use anabranch_core::group::{Reply, Token};
 use anabranch_core::ids::{LogId, Lsn};
 use anabranch_core::meta::Command;
 use anabranch_core::node::{LogEffect, Node};
+use anabranch_engine::fetch::Fetch;
+use anabranch_engine::{Engine, Outcome};
 use anabranch_store::sim_disk::SimDisk;
 use anabranch_store::{Event as StoreEvent, Store};
 
 use crate::disk::FaultDisk;
-use crate::message::{Answer, Want};
+use crate::message::Answer;
 use crate::net::{CallId, Lane};
-use crate::oracle::replay::Entry;
 use crate::run::Ctx;
 use crate::world::{Chore, Event};
 
@@ -61,21 +61,18 @@ enum Slot {
     Parked(Token),
     /// A fetch, looked at when it is in front.
     Fetch {
-        wants: Vec<Want>,
+        fetch: Fetch,
         until_ms: u64,
-        bytes_max: usize,
         parked: bool,
     },
 }
 
 /// A broker process.
 struct Process {
-    node: Node,
-    store: Store,
+    engine: Engine<Watched>,
     disk: FaultDisk,
     lanes: BTreeMap<Lane, VecDeque<(CallId, Slot)>>,
     tokens: BTreeMap<Token, Lane>,
-    next_token: u64,
     /// What the store is to be told.
     effects: VecDeque<LogEffect>,
     told: Arc<Mutex<Told>>,
@@ -148,51 +145,38 @@ impl Broker {
 
     /// How many entries are queued and not committed.
     pub fn queued(&self) -> u64 {
-        self.process
-            .as_ref()
-            .map_or(0, |process| process.store.last().0 - process.store.committed().0)
+        self.process.as_ref().map_or(0, |process| {
+            process.store().last().0 - process.store().committed().0
+        })
     }
 
     /// The state, while a process is running.
     pub fn node(&self) -> Option<&Node> {
-        self.process.as_ref().map(|process| &process.node)
+        self.process.as_ref().map(Process::node)
     }
 }
 
 impl Process {
-    /// Applies and journals what was decided, and sees to what follows from it.
-    fn run(&mut self, ctx: &mut Ctx<'_>, commands: Vec<Command>) {
-        let mut topics = false;
-        for command in commands {
-            topics |= matches!(
-                command,
-                Command::CreateTopic { .. } | Command::DeleteTopic { .. } | Command::CreatePartitions { .. }
-            );
-            let effects = self.node.apply(&command);
-            self.journal(ctx, &command, effects);
-        }
-        if topics {
-            let now = ctx.world.now();
-            let changed = self.node.topics_changed(now);
-            self.settle(ctx, changed);
-        }
+    fn store(&self) -> &Store {
+        self.engine.store()
     }
 
-    fn journal(&mut self, ctx: &mut Ctx<'_>, command: &Command, effects: Vec<LogEffect>) {
-        let bytes = command.encode();
-        let lsn = self.store.append_state(bytes.clone());
-        self.node.journaled(lsn, effects);
-        ctx.oracle.replay.appended(lsn.0, Entry::State(bytes));
+    fn node(&self) -> &Node {
+        self.engine.node()
     }
 
-    /// Journals what the coordinator did, and hands out the answers that came of it.
-    fn settle(&mut self, ctx: &mut Ctx<'_>, effects: Effects) -> Lsn {
-        for change in effects.changes {
-            self.journal(ctx, &Command::Group(change), Vec::new());
-        }
-        let after = self.node.state_lsn();
-        for Reply { token, answer } in effects.replies {
-            let answer = groups::answer_of(&self.node, answer);
+    /// Applies and journals what was decided.
+    fn run(&mut self, ctx: &Ctx<'_>, commands: Vec<Command>) {
+        let ((), outcome) = self.engine.update(ctx.world.now(), |update| update.run(commands));
+        self.pass_on(outcome);
+    }
+
+    /// Hands out the answers that came of a change. Returns the entry that its own answer waits for. Fetches need not be
+    /// woken: all that are parked look again after each event.
+    fn pass_on(&mut self, outcome: Outcome) -> Lsn {
+        let after = outcome.after;
+        for Reply { token, answer } in outcome.replies {
+            let answer = groups::answer_of(self.node(), answer);
             self.deliver(token, answer, after);
         }
         after
@@ -210,10 +194,14 @@ impl Process {
         }
     }
 
-    /// After anything has happened: answers that may leave do, and what must happen later is scheduled.
+    /// After anything has happened: the oracles hear of new entries, answers that may leave do, and what must happen later
+    /// is scheduled.
     fn follow_up(&mut self, ctx: &mut Ctx<'_>, life: u64, settings: &Settings) {
+        for (lsn, entry) in self.engine.journal().news() {
+            ctx.oracle.replay.appended(lsn.0, entry);
+        }
         self.flush(ctx, life);
-        if !self.commit_scheduled && self.store.last() > self.store.committed() {
+        if !self.commit_scheduled && self.store().last() > self.store().committed() {
             self.commit_scheduled = true;
             let pause_us = match ctx.world.rng.below(4) {
                 0 => ctx.world.rng.between(0, settings.commit_pause_us),
@@ -221,7 +209,7 @@ impl Process {
             };
             ctx.world.after_us(pause_us, Event::Broker(life, Chore::Commit));
         }
-        let next = self.node.groups().next_deadline();
+        let next = self.engine.next_deadline();
         if let Some(next) = next
             && self.armed.is_none_or(|armed| next < armed)
         {
@@ -243,13 +231,12 @@ impl Process {
             return false;
         };
         let answer = match slot {
-            Slot::Ready(answer, after) if after <= self.store.committed() => *answer,
+            Slot::Ready(answer, after) if after <= self.store().committed() => *answer,
             Slot::Fetch {
-                wants,
+                fetch,
                 until_ms,
-                bytes_max,
                 parked,
-            } => match self.fetch(ctx, &wants, until_ms, bytes_max) {
+            } => match self.fetch(ctx, &fetch, until_ms) {
                 Some(got) => Answer::Fetched(got),
                 None => {
                     if !parked {
@@ -261,9 +248,8 @@ impl Process {
                         lane,
                         call,
                         Slot::Fetch {
-                            wants,
+                            fetch,
                             until_ms,
-                            bytes_max,
                             parked: true,
                         },
                     );

@@ -1,25 +1,47 @@
 //! How the state comes back: the store replays its newest snapshot and what lies behind it into a node.
 
 use anabranch_core::Refused;
-use anabranch_core::ids::{LogId, Lsn};
+use anabranch_core::ids::{LogId, Lsn, Now};
 use anabranch_core::log::BatchFacts;
 use anabranch_core::node::{Node, Options};
 use anabranch_store::{Replay, ReplayError};
 use anabranch_wire::batch::BatchIter;
 
+use crate::{Engine, Journal};
+
 /// The node while the store replays into it.
-pub(crate) struct Recovery {
+#[derive(Debug)]
+pub struct Recovery {
     options: Options,
-    pub(crate) node: Node,
+    node: Node,
 }
 
 impl Recovery {
     /// The node of an empty folder. Refuses configurations that are unknown or invalid.
-    pub(crate) fn new(options: Options) -> Result<Self, Refused> {
+    pub fn new(options: Options) -> Result<Self, Refused> {
         Ok(Self {
             node: Node::new(options.clone())?,
             options,
         })
+    }
+
+    /// What has been replayed so far.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// The store is open: sessions of group members run from now on, and the store, which does not remember it, is told
+    /// where each log begins and which are gone.
+    pub fn finish<J: Journal>(mut self, now: Now, journal: J) -> Engine<J> {
+        self.node.recovered(now);
+        let store = journal.store();
+        for log in store.logs() {
+            match self.node.log(log) {
+                Some(found) => store.set_log_start(log, found.start()),
+                None => store.drop_log(log),
+            }
+        }
+        Engine::new(self.node, journal)
     }
 }
 
@@ -30,7 +52,6 @@ impl Replay for Recovery {
     }
 
     fn state(&mut self, _lsn: Lsn, bytes: &[u8]) -> Result<(), ReplayError> {
-        // What follows for the store is told to it once it is open, for all logs at once.
         self.node.replay_state(bytes)?;
         Ok(())
     }
