@@ -48,14 +48,18 @@ impl<J: Journal> Engine<J> {
     /// make them old.
     pub fn expire_groups(&mut self, now: Now) -> Outcome {
         let now = self.node.by_retention_clock(now);
-        self.group(|coordinator, topics| ((), coordinator.expire(now, topics)))
-            .1
+        self.group(now, |coordinator, topics, now| {
+            ((), coordinator.expire(now, topics))
+        })
+        .1
     }
 
     /// Lets the coordinator act on what is due.
     pub fn on_time(&mut self, now: Now) -> Outcome {
-        self.group(|coordinator, topics| ((), coordinator.on_time(now, topics)))
-            .1
+        self.group(now, |coordinator, topics, now| {
+            ((), coordinator.on_time(now, topics))
+        })
+        .1
     }
 
     /// When [`Self::on_time`] is to be called next, monotonic milliseconds. Any call may bring it nearer.

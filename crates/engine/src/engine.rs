@@ -95,7 +95,10 @@ impl<J: Journal> Engine<J> {
         let result = work(&mut update);
         let (gone, topics) = (update.gone, update.topics);
         let effects = match topics {
-            true => self.node.topics_changed(now),
+            true => {
+                let now = self.node.dated(now);
+                self.node.topics_changed(now)
+            }
             false => Effects::default(),
         };
         let mut outcome = self.settle(effects);
@@ -103,33 +106,36 @@ impl<J: Journal> Engine<J> {
         (result, outcome)
     }
 
-    /// Hands a request to the coordinator.
+    /// Hands a request to the coordinator, with the moment by which it is to date things ([`Node::dated`]).
     pub fn group<T>(
         &mut self,
-        work: impl FnOnce(&mut Coordinator, &dyn Topics) -> (T, Effects),
+        now: Now,
+        work: impl FnOnce(&mut Coordinator, &dyn Topics, Now) -> (T, Effects),
     ) -> (T, Outcome) {
+        let now = self.node.dated(now);
         let (groups, topics) = self.node.groups_mut();
-        let (result, effects) = work(groups, &topics);
+        let (result, effects) = work(groups, &topics, now);
         (result, self.settle(effects))
     }
 
     /// The same for a request whose answer comes under a token: among these replies, or those of a later call.
     pub fn group_reply(
         &mut self,
-        work: impl FnOnce(&mut Coordinator, &dyn Topics, Token) -> Effects,
+        now: Now,
+        work: impl FnOnce(&mut Coordinator, &dyn Topics, Now, Token) -> Effects,
     ) -> (Token, Outcome) {
         let token = Token(self.next_token);
         self.next_token += 1;
-        let (groups, topics) = self.node.groups_mut();
-        let effects = work(groups, &topics, token);
-        (token, self.settle(effects))
+        let ((), outcome) = self.group(now, |groups, topics, now| ((), work(groups, topics, now, token)));
+        (token, outcome)
     }
 
     /// Nobody waits for the answer to `token` any more.
     pub fn disconnected(&mut self, now: Now, token: Token) -> Outcome {
-        let (groups, topics) = self.node.groups_mut();
-        let effects = groups.disconnected(now, &topics, token);
-        self.settle(effects)
+        self.group(now, |groups, topics, now| {
+            ((), groups.disconnected(now, topics, token))
+        })
+        .1
     }
 
     /// To be called by the store's commit listener: entries up to `upto` are durable, and with them the records of

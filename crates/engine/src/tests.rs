@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use anabranch_core::group::{self, CommitPartition, OffsetCommit};
 use anabranch_core::ids::{LogId, Lsn, Now};
 use anabranch_core::log::Log;
 use anabranch_core::node::{CreateTopic, LogEffect, Options, TopicRef};
@@ -237,7 +238,7 @@ fn the_first_batch_is_read_whole_and_the_rest_obeys_the_limits() {
         assert!(fetch.is_enough(&batches));
         batches
             .iter()
-            .map(|all| all.as_ref().unwrap().iter().map(|run| headers(run)).sum())
+            .map(|all| all.as_ref().unwrap().iter().map(headers).sum())
             .collect()
     };
     assert_eq!(counts(&fetch(0, 0, 1 << 20)), [3, 3]);
@@ -296,4 +297,47 @@ fn retention_tells_what_it_deletes_and_notes_its_clock() {
     let engine = open(&Arc::new(disk.power_cycle(2)));
     assert_eq!(engine.node().log(log).map(Log::start), Some(3));
     assert_eq!(engine.node().state().retention_clock_ms(), Some(at(0).wall_ms));
+}
+
+#[test]
+fn what_is_committed_while_the_wall_clock_is_set_back_is_not_old_when_it_is_right_again() {
+    const DAY_MS: i64 = 86_400_000;
+    let mut engine = open(&Arc::new(SimDisk::new(1)));
+    let _ = engine.note_retention_clock(at(0));
+    create(&mut engine, &[]);
+    let partition = CommitPartition {
+        partition: 0,
+        offset: 5,
+        leader_epoch: -1,
+        metadata: None,
+    };
+    let request = OffsetCommit {
+        version: 8,
+        group_id: "g".to_owned(),
+        generation_or_epoch: -1,
+        retention_ms: -1,
+        topics: vec![(group::TopicRef::Name("t".to_owned()), vec![partition])],
+        ..OffsetCommit::default()
+    };
+    let set_back = Now {
+        wall_ms: at(10).wall_ms - 400 * DAY_MS,
+        ..at(10)
+    };
+    let (_, outcome) = engine.group(set_back, |groups, topics, now| {
+        groups.commit(now, topics, &request)
+    });
+    assert_eq!(outcome.after, engine.store().last());
+    let cursors = |engine: &Tested| engine.node().groups().groups()["g"].cursors.len();
+    let _ = engine.expire_groups(at(20));
+    assert_eq!(cursors(&engine), 1);
+    let week_later = at(8 * DAY_MS as u64);
+    let _ = engine.expire_groups(week_later);
+    assert!(
+        engine
+            .node()
+            .groups()
+            .groups()
+            .get("g")
+            .is_none_or(|group| group.cursors.is_empty())
+    );
 }

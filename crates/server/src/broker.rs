@@ -163,7 +163,7 @@ impl Broker {
     ) -> (T, Lsn) {
         let mut core = self.lock();
         let now = core.group_clock.now(self.clock.now());
-        let (result, outcome) = core.engine.group(|groups, topics| work(groups, topics, now));
+        let (result, outcome) = core.engine.group(now, work);
         (result, self.pass_on(&mut core, outcome))
     }
 
@@ -174,9 +174,7 @@ impl Broker {
     ) -> Waiting {
         let mut core = self.lock();
         let now = core.group_clock.now(self.clock.now());
-        let (token, outcome) = core
-            .engine
-            .group_reply(|groups, topics, token| work(groups, topics, now, token));
+        let (token, outcome) = core.engine.group_reply(now, work);
         let waiting = core.replies.wait(token);
         self.pass_on(&mut core, outcome);
         waiting

@@ -94,6 +94,17 @@ impl Node {
         }
     }
 
+    /// The moment by which groups date what may later be forgotten for its age: the wall clock, unless that has fallen behind
+    /// the clock of retention as it was last read. So what is dated while the wall clock is set back does not look old when
+    /// it is right again.
+    pub fn dated(&self, now: Now) -> Now {
+        let clock_ms = self.retention_clock.map_or(now.wall_ms, |clock| clock.clock_ms);
+        Now {
+            wall_ms: now.wall_ms.max(clock_ms),
+            ..now
+        }
+    }
+
     fn advance_retention_clock(&mut self, now: Now) -> i64 {
         let (before_ms, since_ms) = match self.retention_clock {
             Some(clock) => (clock.clock_ms, clock.mono_ms),

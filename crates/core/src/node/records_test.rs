@@ -194,6 +194,23 @@ fn a_wall_clock_that_jumps_deletes_nothing_at_once_not_even_over_a_restart() {
 }
 
 #[test]
+fn groups_date_by_the_wall_clock_or_by_the_clock_of_retention_if_that_is_ahead() {
+    let mut node = node(&[]);
+    let wall = |wall_ms| Now { wall_ms, ..at(5) };
+    assert_eq!(node.dated(wall(7)), wall(7), "no clock so far");
+    assert_eq!(node.by_retention_clock(at(0)), at(0));
+    assert_eq!(node.dated(wall(7)), wall(at(0).wall_ms));
+    let later = wall(at(DAY).wall_ms);
+    assert_eq!(node.dated(later), later);
+    assert_eq!(node.by_retention_clock(wall(7)), wall(7));
+    assert_eq!(
+        node.dated(wall(8)),
+        wall(8),
+        "it has followed the wall clock back"
+    );
+}
+
+#[test]
 fn a_jump_before_the_first_look_deletes_nothing_either() {
     let mut node = node(&[]);
     let log = filled(&mut node);

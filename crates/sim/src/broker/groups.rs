@@ -48,7 +48,7 @@ impl Process {
         let (answer, outcome) = match request {
             Request::Join(request) => {
                 let caller = caller(lane);
-                let (token, outcome) = self.engine.group_reply(|groups, topics, token| {
+                let (token, outcome) = self.engine.group_reply(now, |groups, topics, now, token| {
                     groups.join(now, topics, fresh, token, &caller, &request)
                 });
                 self.park(lane, call, token);
@@ -56,9 +56,9 @@ impl Process {
                 return None;
             }
             Request::Sync(request) => {
-                let (token, outcome) = self
-                    .engine
-                    .group_reply(|groups, topics, token| groups.sync(now, topics, token, &request));
+                let (token, outcome) = self.engine.group_reply(now, |groups, topics, now, token| {
+                    groups.sync(now, topics, token, &request)
+                });
                 self.park(lane, call, token);
                 self.pass_on(outcome);
                 return None;
@@ -66,20 +66,20 @@ impl Process {
             Request::Heartbeat(request) => {
                 let (error, outcome) = self
                     .engine
-                    .group(|groups, topics| groups.heartbeat(now, topics, &request));
+                    .group(now, |groups, topics, now| groups.heartbeat(now, topics, &request));
                 (Answer::Heartbeat(error), outcome)
             }
             Request::Leave(request) => {
                 let (answer, outcome) = self
                     .engine
-                    .group(|groups, topics| groups.leave(now, topics, &request));
+                    .group(now, |groups, topics, now| groups.leave(now, topics, &request));
                 (Answer::Left(answer), outcome)
             }
             Request::ConsumerHeartbeat(request) => {
                 let caller = caller(lane);
-                let (answer, outcome) = self
-                    .engine
-                    .group(|groups, topics| groups.consumer_heartbeat(now, topics, fresh, &caller, &request));
+                let (answer, outcome) = self.engine.group(now, |groups, topics, now| {
+                    groups.consumer_heartbeat(now, topics, fresh, &caller, &request)
+                });
                 self.watch_heartbeat(ctx, &request);
                 let refused = |refused: anabranch_core::Refused| Answer::Refused(refused.code());
                 (answer.map_or_else(refused, Answer::ConsumerHeartbeat), outcome)
@@ -99,7 +99,7 @@ impl Process {
                 topic,
                 partitions,
             } => {
-                let (answer, outcome) = self.engine.group(|groups, topics| {
+                let (answer, outcome) = self.engine.group(now, |groups, topics, now| {
                     groups.delete_offsets(now, topics, &group, &[(topic, partitions)])
                 });
                 let error = match answer {
@@ -190,7 +190,7 @@ impl Process {
                 let state = group.consumer()?.members.get(&request.member_id)?;
                 Some(state.current.epoch)
             });
-        let ((answer, accepted), outcome) = self.engine.group(|groups, topics| {
+        let ((answer, accepted), outcome) = self.engine.group(now, |groups, topics, now| {
             let (answer, effects) = groups.commit(now, topics, request);
             let accepted = !effects.changes.is_empty();
             ((answer, accepted), effects)

@@ -212,8 +212,7 @@ impl Admin {
             topics: vec![(TopicRef::Id(key.1.0), vec![partition])],
             ..OffsetCommit::default()
         };
-        let dated = ctx.world.wall_skew_ms() == 0;
-        ctx.oracle.commits.began(key.clone(), value, step, dated);
+        ctx.oracle.commits.began(key.clone(), value, step);
         let call = self.seat.send(ctx, Line::Group, Request::OffsetCommit(request));
         self.deed = Some((call, Deed::Offset { key, value, step }));
     }
@@ -255,7 +254,7 @@ impl Admin {
         };
         let key = (LONELY_GROUP.to_owned(), tp);
         let step = ctx.world.step();
-        ctx.oracle.commits.began(key.clone(), NONE, step, true);
+        ctx.oracle.commits.began(key.clone(), NONE, step);
         let request = Request::OffsetDelete {
             group: key.0.clone(),
             topic,

@@ -27,8 +27,6 @@ struct Write {
     began: u64,
     /// When its answer came; `u64::MAX` while it has none.
     ended: u64,
-    /// Whether the wall clock was right: if not, its age is wrong, too, and it may be forgotten for its age.
-    dated: bool,
 }
 
 /// All registers.
@@ -39,12 +37,11 @@ pub struct Commits {
 
 impl Commits {
     /// A write is sent.
-    pub fn began(&mut self, key: Key, value: i64, step: u64, dated: bool) {
+    pub fn began(&mut self, key: Key, value: i64, step: u64) {
         self.registers.entry(key).or_default().push(Write {
             value,
             began: step,
             ended: u64::MAX,
-            dated,
         });
     }
 
@@ -80,10 +77,9 @@ impl Commits {
                 .iter()
                 .any(|other| other.began > ended && other.ended < began)
         };
-        let fits = |write: &Write| write.value == found || (found == NONE && !write.dated);
         let possible = writes
             .iter()
-            .any(|write| fits(write) && !overwritten(write.ended));
+            .any(|write| write.value == found && !overwritten(write.ended));
         // The initial state is a write that ended before everything.
         let initial = found == NONE && !overwritten(0);
         if possible || initial {
@@ -115,15 +111,15 @@ mod tests {
         let key = ("g".to_owned(), Tp::default());
         let mut oracle = Commits::default();
         oracle.read(&key, NONE, 1).unwrap();
-        oracle.began(key.clone(), 10, 2, true);
+        oracle.began(key.clone(), 10, 2);
         oracle.read(&key, NONE, 3).unwrap();
         oracle.read(&key, 10, 3).unwrap();
         oracle.ended(&key, 10, 2, 4);
         assert!(oracle.read(&key, NONE, 5).is_err(), "lost");
-        oracle.began(key.clone(), 20, 6, true);
+        oracle.began(key.clone(), 20, 6);
         oracle.read(&key, 10, 7).unwrap();
         oracle.read(&key, 20, 7).unwrap();
-        oracle.began(key.clone(), 30, 8, true);
+        oracle.began(key.clone(), 30, 8);
         oracle.ended(&key, 30, 8, 9);
         oracle.read(&key, 20, 10).unwrap();
         assert!(oracle.read(&key, 10, 10).is_err(), "overwritten");

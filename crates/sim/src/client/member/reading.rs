@@ -248,10 +248,9 @@ impl Member {
             topics: offsets.iter().map(topic).collect(),
         };
         for (tp, offset) in &offsets {
-            let dated = ctx.world.wall_skew_ms() == 0;
             ctx.oracle
                 .commits
-                .began((self.habits.group.clone(), *tp), *offset, step, dated);
+                .began((self.habits.group.clone(), *tp), *offset, step);
         }
         self.call(
             ctx,
