@@ -152,6 +152,7 @@ impl Server {
         let upkeep = Arc::new(Notify::new());
         listen_to_store(&broker, &upkeep);
         broker.chore(Engine::note_retention_clock);
+        broker.chore(Engine::resume_slices);
         tasks.extend(background::spawn(&broker, effects, upkeep));
         let door = Arc::new(Door::new(shared));
         let dispatch = Arc::new(Dispatch::new(Arc::clone(&broker)));
