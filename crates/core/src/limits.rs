@@ -153,6 +153,23 @@ limits! {
             "Partitions that one Fetch may name: all that can exist.";
     }
 
+    "Reading slices of a divided partition" {
+        SCAN_CACHE_BYTES_MAX: usize = 64 * MIB, "scan.cache.bytes.max", "bytes",
+            "Batches that are kept with their records found, for all members that read slices of the same log: what they read is near together while a backlog is new, and drifts apart with their speed.";
+        SLICE_SCAN_BYTES_MAX: usize = 8 * MIB, "slice.scan.bytes.max", "bytes",
+            "Records, decompressed, that one read of a slice looks at. A slice whose records are rare is searched in several turns, so that nobody waits for it.";
+        SLICE_ANSWER_BYTES_MAX: usize = 256 * KIB, "slice.answer.bytes.max", "bytes",
+            "Most records of a slice in one answer: what is handed out to one member cannot move to another.";
+        SURVEY_BYTES_MAX: usize = 2 * MIB, "survey.bytes.max", "bytes",
+            "Records that are read to learn how a backlog is spread over the slots at the time of a decision: counted if it has no more, sampled if it has. A decision is to take milliseconds, however large the backlog.";
+        TALLY_STEP_BYTES: usize = 8 * MIB, "tally.step.bytes", "bytes",
+            "How much of a log one count of the planner reads on to know it exactly.";
+        TALLIES_MAX: usize = 256, "tallies.max", "logs",
+            "Logs whose records are known by slot at a time; each costs up to `tally.bytes.max`.";
+        TALLY_BYTES_MAX: usize = MIB, "tally.bytes.max", "bytes",
+            "Counts of records per slot along one log, kept ahead of decisions: 64 blocks, each twice as long whenever they do not suffice.";
+    }
+
     "Groups" {
         GROUPS_MAX: usize = 50_000, "groups.max", "groups",
             "Groups of the broker, with or without members.";

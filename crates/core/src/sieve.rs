@@ -1,5 +1,7 @@
 //! What of a log belongs to a slice, in the form in which a reader asks it: one look-up per record.
 
+use std::sync::Arc;
+
 use anabranch_wire::slot::{SLOTS, Slot};
 
 use crate::ids::Offset;
@@ -10,10 +12,10 @@ const NEVER: Offset = Offset::MAX;
 
 /// The records of a slice: for each slot the offset from which on it belongs to it, and one end for all.
 ///
-/// 32 KiB, whatever is in it; readers keep one per slice they read.
+/// 32 KiB, whatever is in it; cheap to clone.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Sieve {
-    from: Box<[Offset; SLOTS]>,
+    from: Arc<[Offset; SLOTS]>,
     to: Offset,
 }
 
@@ -21,15 +23,16 @@ impl Sieve {
     /// A slice without slots that ends at `to` (exclusive; [`Offset::MAX`]: open-ended).
     pub fn empty(to: Offset) -> Self {
         Self {
-            from: Box::new([NEVER; SLOTS]),
+            from: Arc::new([NEVER; SLOTS]),
             to,
         }
     }
 
     /// Adds slots, each from the offset `from` on. A slot that is there already has the lower of both.
     pub fn add(&mut self, slots: &SlotSet, from: Offset) {
+        let table = Arc::make_mut(&mut self.from);
         for slot in slots.iter() {
-            let at = &mut self.from[slot.index()];
+            let at = &mut table[slot.index()];
             *at = from.min(*at);
         }
     }
@@ -38,6 +41,11 @@ impl Sieve {
     #[inline]
     pub fn keeps(&self, slot: Slot, offset: Offset) -> bool {
         self.from[slot.index()] <= offset && offset < self.to
+    }
+
+    /// The offset from which on the slot belongs to the slice; [`Offset::MAX`] if it never does.
+    pub fn from_of(&self, slot: Slot) -> Offset {
+        self.from[slot.index()]
     }
 
     /// The offset behind the slice, or [`Offset::MAX`].
@@ -50,6 +58,15 @@ impl Sieve {
     pub fn until(mut self, to: Offset) -> Self {
         self.to = self.to.min(to);
         self
+    }
+
+    /// The same slots with another end; none: open-ended.
+    #[must_use]
+    pub fn up_to(&self, to: Option<Offset>) -> Self {
+        Self {
+            from: Arc::clone(&self.from),
+            to: to.unwrap_or(NEVER),
+        }
     }
 
     /// The lowest offset that can belong to the slice, or [`Offset::MAX`] if it has no slots.
@@ -91,6 +108,7 @@ mod tests {
         assert!(!sieve.keeps(slot(3), 100), "the end is exclusive");
         assert!(sieve.keeps(slot(4), 5) && sieve.keeps(slot(9), 5) && !sieve.keeps(slot(8), 50));
         assert_eq!((sieve.start(), sieve.to()), (5, 100));
+        assert_eq!((sieve.from_of(slot(4)), sieve.from_of(slot(8))), (5, Offset::MAX));
         assert!(!sieve.clone().until(50).keeps(slot(3), 50));
         assert_eq!(sieve.until(200).to(), 100);
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anabranch_core::group::{Coordinator, Effects, Notice, Reply, Token, Topics};
-use anabranch_core::ids::{LogId, Lsn, Now, Offset};
+use anabranch_core::ids::{LogId, Lsn, Now, Offset, TopicId};
 use anabranch_core::meta::Command;
 use anabranch_core::node::{LogEffect, Node};
 use anabranch_store::{Batch, Store};
@@ -45,6 +45,28 @@ pub struct Outcome {
     pub look_again: Vec<LogId>,
     /// The planner is to think at once: [`Coordinator::plan`].
     pub plan_soon: bool,
+}
+
+impl Outcome {
+    /// Nothing has come of it.
+    pub(crate) fn nothing(after: Lsn) -> Self {
+        Self {
+            after,
+            replies: Vec::new(),
+            notices: Vec::new(),
+            look_again: Vec::new(),
+            plan_soon: false,
+        }
+    }
+
+    /// Both together.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        self.after = self.after.max(other.after);
+        self.replies.extend(other.replies);
+        self.notices.extend(other.notices);
+        self.look_again.extend(other.look_again);
+        self.plan_soon |= other.plan_soon;
+    }
 }
 
 /// The broker's state and the journal of its changes.
@@ -146,6 +168,10 @@ impl<J: Journal> Engine<J> {
         self.node.committed(upto, tails)
     }
 
+    pub(crate) fn log_of(&self, (topic, partition): (TopicId, i32)) -> Option<LogId> {
+        self.node.topic_by_id(topic)?.log(partition)
+    }
+
     /// Journals what the coordinator has changed already.
     pub(crate) fn settle(&mut self, effects: Effects) -> Outcome {
         let Effects {
@@ -159,12 +185,11 @@ impl<J: Journal> Engine<J> {
             let lsn = self.journal.append_state(Command::Group(change).encode());
             self.node.journaled(lsn, Vec::new());
         }
-        let log = |(topic, partition)| self.node.topic_by_id(topic)?.log(partition);
         Outcome {
             after: self.node.state_lsn(),
             replies,
             notices,
-            look_again: moved.into_iter().filter_map(log).collect(),
+            look_again: moved.into_iter().filter_map(|key| self.log_of(key)).collect(),
             plan_soon,
         }
     }

@@ -1,19 +1,25 @@
 //! Fetch: what a reader may see, and reading it.
 //!
 //! ```text
-//! look   (owner's lock): resolve topics, check epochs, bounds of each partition
-//! read   (no lock):      up to the high watermark, from memory; if that does not have it, all of it from the disk
+//! look    (owner's lock): resolve topics, check epochs, bounds of each partition; of an offset with a slice id, its slice
+//! read    (no lock):      up to the high watermark, from memory; if that does not have it, all of it from the disk
+//! reserve (owner's lock): records of slices are noted as handed out, before the answer leaves; if a slice has changed
+//!                         meanwhile, all begins anew
 //! ```
 //!
 //! The first batch of the first partition that has one is read whole, however large (KIP-74); what follows obeys
 //! `bytes_max` and each partition's own limit.
 
+use anabranch_core::cursor::SliceOffset;
 use anabranch_core::ids::{LogId, Offset, TopicId};
 use anabranch_core::log::{FetchBounds, Log};
 use anabranch_core::node::{Node, TopicRef};
 use anabranch_store::{ReadError, Store};
 use anabranch_wire::ErrorCode;
 use bytes::Bytes;
+
+use crate::slice_fetch::{OfSlice, Part, see_slice};
+use crate::slices::{ScanCache, SourceError};
 
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,19 +74,30 @@ pub struct Want {
 }
 
 /// One look at a partition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Its log.
     pub log: LogId,
     /// What a reader may see of it.
     pub bounds: FetchBounds,
+    /// Which of its records are asked for.
+    pub part: Part,
 }
 
 /// One look at everything that is asked for: one item per [`Want`], in order.
 pub type Look = Vec<Result<Seen, ErrorCode>>;
 
 /// What was read, per [`Want`].
-pub type Batches = Vec<Result<Vec<Bytes>, FetchError>>;
+pub type Reads = Vec<Result<Read, FetchError>>;
+
+/// What was read of one partition.
+#[derive(Debug, Default)]
+pub struct Read {
+    /// Batches, one behind the other.
+    pub batches: Vec<Bytes>,
+    /// Of a slice: which records they have.
+    pub of_slice: Option<OfSlice>,
+}
 
 /// Why a partition was not read.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +108,9 @@ pub enum FetchError {
     /// The store could not read it.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The records of a slice could not be read.
+    #[error(transparent)]
+    Slice(#[from] SourceError),
 }
 
 impl FetchError {
@@ -98,7 +118,7 @@ impl FetchError {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Refused(code) => *code,
-            Self::Read(_) => ErrorCode::KafkaStorageError,
+            Self::Read(_) | Self::Slice(_) => ErrorCode::KafkaStorageError,
         }
     }
 }
@@ -123,6 +143,11 @@ impl Fetch {
         self.topics.iter().flat_map(|topic| see(node, topic)).collect()
     }
 
+    /// Whether a slice is among what was seen.
+    pub fn has_slices(look: &Look) -> bool {
+        look.iter().flatten().any(|seen| seen.part != Part::Whole)
+    }
+
     /// Whether there is nothing to read, and no error to tell.
     pub fn finds_nothing(&self, look: &Look) -> bool {
         !look.is_empty() && self.pairs(look).all(is_at_end)
@@ -142,40 +167,49 @@ impl Fetch {
     }
 
     /// What [`Self::read`] gives if there is nothing to read.
-    pub fn nothing(&self, look: &Look) -> Batches {
+    pub fn nothing(&self, look: &Look) -> Reads {
         look.iter()
-            .map(|seen| seen.map(|_| Vec::new()).map_err(FetchError::Refused))
+            .map(|seen| match seen {
+                Ok(_) => Ok(Read::default()),
+                Err(error) => Err(FetchError::Refused(*error)),
+            })
             .collect()
     }
 
     /// Reads all partitions within the limits; `None` if the disk is needed and must not be used.
-    pub fn read(&self, store: &Store, look: &Look, source: Source) -> Option<Batches> {
+    pub fn read(&self, store: &Store, scans: &ScanCache, look: &Look, source: Source) -> Option<Reads> {
         let mut left = self.bytes_max;
         let mut is_first = true;
         let mut all = Vec::with_capacity(look.len());
         for (seen, want) in self.pairs(look) {
             let bytes_max = left.min(want.bytes_max);
-            let batches = match seen {
+            let read = match seen {
                 Err(error) => Err(FetchError::Refused(*error)),
-                Ok(seen) if want.offset >= seen.bounds.high_watermark => Ok(Vec::new()),
-                Ok(_) if !is_first && bytes_max == 0 => Ok(Vec::new()),
-                Ok(seen) => read_one(store, seen, want, bytes_max, is_first, source)?,
+                Ok(_) if is_at_end((seen, want)) => Ok(Read::default()),
+                Ok(_) if !is_first && bytes_max == 0 => Ok(Read::default()),
+                Ok(seen) => match &seen.part {
+                    Part::Slice(slice) => {
+                        let hand = (seen.log, seen.bounds.high_watermark, bytes_max);
+                        slice.read(store, scans, hand, source)?
+                    }
+                    Part::Whole | Part::Nothing => read_one(store, seen, want, bytes_max, is_first, source)?,
+                },
             };
-            if let Ok(batches) = &batches {
-                let read: usize = batches.iter().map(Bytes::len).sum();
-                left = left.saturating_sub(read);
-                is_first &= read == 0;
+            if let Ok(read) = &read {
+                let bytes: usize = read.batches.iter().map(Bytes::len).sum();
+                left = left.saturating_sub(bytes);
+                is_first &= bytes == 0;
             }
-            all.push(batches);
+            all.push(read);
         }
         Some(all)
     }
 
     /// Whether this is to be answered before its time is up. An error is answered at once, so that the client can act on it.
-    pub fn is_enough(&self, batches: &Batches) -> bool {
-        batches.is_empty()
-            || batches.iter().any(Result::is_err)
-            || size(batches) >= self.bytes_min.min(self.bytes_max.max(1))
+    pub fn is_enough(&self, reads: &Reads) -> bool {
+        reads.is_empty()
+            || reads.iter().any(Result::is_err)
+            || size(reads) >= self.bytes_min.min(self.bytes_max.max(1))
     }
 
     fn pairs<'a>(
@@ -187,8 +221,9 @@ impl Fetch {
 }
 
 /// Bytes that were read.
-pub fn size(batches: &Batches) -> usize {
-    batches.iter().flatten().flatten().map(Bytes::len).sum()
+pub fn size(reads: &Reads) -> usize {
+    let batches = reads.iter().flatten().flat_map(|read| &read.batches);
+    batches.map(Bytes::len).sum()
 }
 
 /// Whether the client's idea of the leader epoch is right; negative is none. FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH.
@@ -202,19 +237,29 @@ pub fn check_leader_epoch(log: &Log, epoch: i32) -> Result<(), ErrorCode> {
 }
 
 fn is_at_end((seen, want): (&Result<Seen, ErrorCode>, &Want)) -> bool {
-    seen.is_ok_and(|seen| want.offset >= seen.bounds.high_watermark)
+    seen.as_ref().is_ok_and(|seen| match &seen.part {
+        Part::Whole => want.offset >= seen.bounds.high_watermark,
+        Part::Nothing => true,
+        Part::Slice(slice) => slice.is_at_end(seen.bounds.high_watermark),
+    })
 }
 
 /// Resolves and checks the partitions of one topic.
 fn see<'a>(node: &'a Node, wanted: &'a WantTopic) -> impl Iterator<Item = Result<Seen, ErrorCode>> + 'a {
     let topic = node.find_topic(wanted.place.as_ref());
     wanted.partitions.iter().map(move |want| {
-        let log = topic?.log(want.partition).and_then(|log| node.log(log));
+        let topic = topic?;
+        let log = topic.log(want.partition).and_then(|log| node.log(log));
         let log = log.ok_or(ErrorCode::UnknownTopicOrPartition)?;
+        if let Some(at) = SliceOffset::from_wire(want.offset).filter(|at| at.slice().is_some()) {
+            // The epoch of the log says nothing about a slice, and clients ask with one that lags behind.
+            return see_slice(node, log, (topic.id, want.partition), at);
+        }
         check_leader_epoch(log, want.leader_epoch)?;
         Ok(Seen {
             log: log.id(),
             bounds: log.fetch_bounds(want.offset)?,
+            part: Part::Whole,
         })
     })
 }
@@ -226,16 +271,20 @@ fn read_one(
     bytes_max: usize,
     at_least_one: bool,
     source: Source,
-) -> Option<Result<Vec<Bytes>, FetchError>> {
+) -> Option<Result<Read, FetchError>> {
+    let whole = |batches| Read {
+        batches,
+        of_slice: None,
+    };
     let upto = seen.bounds.high_watermark;
     if let Some(batches) = store.try_read(seen.log, want.offset, upto, bytes_max, at_least_one) {
-        return Some(Ok(batches));
+        return Some(Ok(whole(batches)));
     }
     match source {
         Source::Memory => None,
         Source::Disk => {
             let read = store.read(seen.log, want.offset, upto, bytes_max, at_least_one);
-            Some(read.map_err(FetchError::Read))
+            Some(read.map(whole).map_err(FetchError::Read))
         }
     }
 }

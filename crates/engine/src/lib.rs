@@ -20,16 +20,22 @@
 //! | `engine` | [`Engine`]: changes of the state, groups, commits |
 //! | `produce` | from a batch to its place in the queue |
 //! | `fetch` | what a reader may see, and reading it; the reading without the lock |
+//! | `slice_fetch` | the part of a Fetch that reads slices |
+//! | `slices` | what members that share a partition read of it, and what is left for them |
+//! | `counting` | records by slot, for the planner of elastic groups |
 //! | `chores` | what happens without being asked: retention, expiry, deadlines, snapshots |
 //! | `recovery` | how the state comes back |
 //!
 //! What is left to the owner: sockets, the lock, when chores are due, and who waits for what.
 
 mod chores;
+pub mod counting;
 mod engine;
 pub mod fetch;
 pub mod produce;
 mod recovery;
+pub mod slice_fetch;
+pub mod slices;
 
 pub use chores::{Deleted, log_stats, tell_store};
 pub use engine::{Engine, Journal, Outcome, Update};

@@ -3,6 +3,7 @@
 //! | task | when | what |
 //! |---|---|---|
 //! | deadlines | at the coordinator's next deadline | expels silent members, ends join phases |
+//! | planning | when something happened to an elastic group, and every `elastic.interval.ms` | counts records, asks the planner |
 //! | logs | after a deletion is durable | tells the store what is dead |
 //! | upkeep | when a segment is sealed or something was deleted, and every [`UPKEEP_INTERVAL`] | a snapshot if one is due; frees and packs segments |
 //! | retention | every `log.retention.check.interval.ms` | deletes old records, forgets old cursors and producers |
@@ -10,11 +11,12 @@
 //!
 //! All of them end when the server drains. What may wait for the disk runs on threads that may wait.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anabranch_core::ids::LogId;
 use anabranch_core::node::LogEffect;
+use anabranch_engine::counting::{Counted, Counting};
 use anabranch_engine::{Engine, log_stats, tell_store};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
@@ -32,6 +34,12 @@ const UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
 /// Sleep of the deadline task when there is no deadline.
 const LONG: Duration = Duration::from_secs(3_600);
 
+/// Times that records are counted for one thought of the planner; then it waits for the next.
+const COUNTS_MAX: usize = 4;
+
+/// The planner is not asked again sooner than this, unless something happens.
+const PLAN_PAUSE: Duration = Duration::from_millis(50);
+
 /// Rounds of maintenance in a row; more wait for the next occasion.
 const ROUNDS_MAX: usize = 64;
 
@@ -42,6 +50,7 @@ pub(crate) type LogEffects = mpsc::UnboundedReceiver<Vec<LogEffect>>;
 pub(crate) fn spawn(broker: &Arc<Broker>, effects: LogEffects, upkeep: Arc<Notify>) -> Vec<JoinHandle<()>> {
     vec![
         until_drained(broker, deadlines(Arc::clone(broker))),
+        until_drained(broker, planning(Arc::clone(broker))),
         until_drained(broker, logs(Arc::clone(broker), effects, Arc::clone(&upkeep))),
         until_drained(broker, keep_up(Arc::clone(broker), upkeep)),
         until_drained(broker, retention(Arc::clone(broker))),
@@ -66,6 +75,39 @@ async fn deadlines(broker: Arc<Broker>) {
         tokio::select! {
             () = tokio::time::sleep_until(at) => {}
             () = broker.deadline_moved.notified() => {}
+        }
+    }
+}
+
+/// Lets the planner think, counting for it what it asks for.
+async fn planning(broker: Arc<Broker>) {
+    let counting = Arc::new(Mutex::new(Counting::default()));
+    loop {
+        let mut counted = Counted::default();
+        for _ in 0..COUNTS_MAX {
+            let tasks = broker.plan(&counted);
+            if tasks.is_empty() {
+                break;
+            }
+            let (broker, counting) = (Arc::clone(&broker), Arc::clone(&counting));
+            let count = move || {
+                let mut counting = counting.lock().unwrap_or_else(PoisonError::into_inner);
+                counting.count(&broker.store, &broker.scans, &tasks)
+            };
+            match tokio::task::spawn_blocking(count).await {
+                Ok(Ok(more)) => counted.extend(more),
+                Ok(Err((log, error))) => {
+                    tracing::error!(%log, %error, "records cannot be counted, so nothing is decided about their group");
+                    break;
+                }
+                Err(_) => return,
+            }
+        }
+        let next = broker.with(|core| core.engine.next_plan());
+        let at = next.map_or_else(|| Instant::now() + LONG, |next| broker.clock.instant(next));
+        tokio::select! {
+            () = tokio::time::sleep_until(at.max(Instant::now() + PLAN_PAUSE)) => {}
+            () = broker.plan_wanted.notified() => {}
         }
     }
 }

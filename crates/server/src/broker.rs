@@ -19,7 +19,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use anabranch_core::group::{Coordinator, Effects, Token, Topics};
 use anabranch_core::ids::{LogId, Lsn, Now, Offset};
+use anabranch_core::limits::SCAN_CACHE_BYTES_MAX;
 use anabranch_core::node::{LogEffect, Node};
+use anabranch_engine::counting::{CountTask, Counted};
+use anabranch_engine::fetch::{Fetch, Look, Reads};
+use anabranch_engine::slices::ScanCache;
 use anabranch_engine::{Engine, Outcome};
 use anabranch_store::Store;
 use anabranch_wire::ErrorCode;
@@ -40,6 +44,8 @@ pub(crate) struct Broker {
     core: Mutex<Core>,
     /// To read from without the lock; appends go through the engine.
     pub(crate) store: Arc<Store>,
+    /// Batches with their records found, for readers of slices.
+    pub(crate) scans: ScanCache,
     pub(crate) shared: Arc<Shared>,
     /// Memory for fetch answers.
     pub(crate) responses: Budget,
@@ -113,6 +119,7 @@ impl Broker {
                 armed: None,
             }),
             store,
+            scans: ScanCache::new(SCAN_CACHE_BYTES_MAX),
             shared,
             responses,
             turns: Arc::new(Semaphore::new(TURNS)),
@@ -195,6 +202,32 @@ impl Broker {
         let core = self.lock();
         let node = core.engine.node();
         (work(node.groups(), &node.partitions()), node.state_lsn())
+    }
+
+    /// Notes what a fetch has searched in vain; whether it should look again at once.
+    pub(crate) fn note_searches(&self, look: &Look, reads: &Reads) -> bool {
+        let now = self.clock.now();
+        self.lock().engine.note_searches(now, look, reads)
+    }
+
+    /// Reserves what a fetch is about to hand out; see [`Engine::reserve`]. Returns with the entry that its answer waits for.
+    pub(crate) fn reserve(&self, look: &Look, reads: &Reads) -> Option<Lsn> {
+        if !Fetch::has_slices(look) {
+            return Some(Lsn(0));
+        }
+        let now = self.clock.now();
+        let mut core = self.lock();
+        let outcome = core.engine.reserve(now, look, reads)?;
+        Some(self.pass_on(&mut core, outcome))
+    }
+
+    /// Asks the planner; returns what is to be counted before it can say more.
+    pub(crate) fn plan(&self, counted: &Counted) -> Vec<CountTask> {
+        let now = self.clock.now();
+        let mut core = self.lock();
+        let (tasks, outcome) = core.engine.plan(now, counted);
+        self.pass_on(&mut core, outcome);
+        tasks
     }
 
     /// Does a chore of the engine.

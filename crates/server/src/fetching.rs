@@ -5,9 +5,9 @@
 //!          |      | nothing to read and no error: park under the same lock
 //!          |      v
 //!          |    read up to the high watermark: from memory; if that does not have it, all of it on a blocking thread
-//!          |      | enough, an error, too late, or shutting down -> answer
+//!          |      | enough, an error, too late, or shutting down -> answer, once records of slices are reserved (lock)
 //!          |      v
-//!          +--- parked until a commit moves one of the logs, or the deadline
+//!          +--- parked until a commit moves one of the logs, a member's part changes, or the deadline
 //! ```
 //!
 //! A fetch is worked on only when its answer is next on its connection, and holds a permit for the bytes of its answer
@@ -16,8 +16,10 @@
 use std::sync::Arc;
 
 use anabranch_core::ids::LogId;
+use anabranch_core::ids::Lsn;
 use anabranch_core::log::FetchBounds;
-use anabranch_engine::fetch::{Batches, Fetch, FetchError, Look, Source, size};
+use anabranch_engine::fetch::{Fetch, FetchError, Look, Read, Reads, Source, size};
+use anabranch_engine::slice_fetch::bounds_seen;
 use anabranch_wire::ErrorCode;
 use bytes::Bytes;
 use tokio::time::Instant;
@@ -38,6 +40,8 @@ pub(crate) struct Found {
 /// All of it: one [`Found`] per [`Want`], in order.
 pub(crate) struct Done {
     pub(crate) found: Vec<Found>,
+    /// The entry that it waits for.
+    pub(crate) after: Lsn,
     pub(crate) permit: Option<Permit>,
 }
 
@@ -50,12 +54,19 @@ pub(crate) async fn run(broker: &Arc<Broker>, fetch: Fetch, deadline: Instant) -
         let ticket = match ticket {
             Some(ticket) => ticket,
             None => {
-                let (batches, permit) = read(broker, &fetch, &look).await;
-                if final_look || fetch.is_enough(&batches) {
-                    return finish(broker, &fetch, look, batches, permit);
+                let (reads, permit) = read(broker, &fetch, &look).await;
+                let is_searched = Fetch::has_slices(&look) && broker.note_searches(&look, &reads);
+                if final_look || fetch.is_enough(&reads) {
+                    match broker.reserve(&look, &reads) {
+                        Some(after) => return finish(broker, &fetch, look, reads, (after, permit)),
+                        None => continue,
+                    }
                 }
-                drop(batches);
+                drop(reads);
                 drop(permit);
+                if is_searched {
+                    continue;
+                }
                 // Parks only if nothing has moved since; else there is something to read.
                 match self::look(broker, &fetch, Some(&look), false).1 {
                     Some(ticket) => ticket,
@@ -94,7 +105,7 @@ fn look(broker: &Arc<Broker>, fetch: &Fetch, before: Option<&Look>, is_last: boo
 }
 
 /// Reads what was seen: from memory at once, or else on a thread that may wait for the disk.
-async fn read(broker: &Arc<Broker>, fetch: &Arc<Fetch>, look: &Look) -> (Batches, Option<Permit>) {
+async fn read(broker: &Arc<Broker>, fetch: &Arc<Fetch>, look: &Look) -> (Reads, Option<Permit>) {
     let Some(expected) = fetch.bytes_expected(look) else {
         return (fetch.nothing(look), None);
     };
@@ -102,23 +113,23 @@ async fn read(broker: &Arc<Broker>, fetch: &Arc<Fetch>, look: &Look) -> (Batches
         Some(permit) => permit,
         None => broker.responses.take(expected).await,
     };
-    let batches = match fetch.read(&broker.store, look, Source::Memory) {
-        Some(batches) => batches,
+    let reads = match fetch.read(&broker.store, &broker.scans, look, Source::Memory) {
+        Some(reads) => reads,
         None => {
             broker.shared.metrics.fetches_from_disk.inc();
             read_from_disk(broker, fetch, look).await
         }
     };
-    let size = size(&batches);
-    (batches, permit.shrink_to(size))
+    let size = size(&reads);
+    (reads, permit.shrink_to(size))
 }
 
-async fn read_from_disk(broker: &Arc<Broker>, fetch: &Arc<Fetch>, look: &Look) -> Batches {
+async fn read_from_disk(broker: &Arc<Broker>, fetch: &Arc<Fetch>, look: &Look) -> Reads {
     let count = look.len();
-    let (store, fetch, look) = (Arc::clone(&broker.store), Arc::clone(fetch), look.clone());
-    let read = tokio::task::spawn_blocking(move || fetch.read(&store, &look, Source::Disk));
-    match read.await {
-        Ok(Some(batches)) => batches,
+    let (broker, fetch, look) = (Arc::clone(broker), Arc::clone(fetch), look.clone());
+    let read = move || fetch.read(&broker.store, &broker.scans, &look, Source::Disk);
+    match tokio::task::spawn_blocking(read).await {
+        Ok(Some(reads)) => reads,
         // The thread panicked, or the runtime ends.
         _ => (0..count)
             .map(|_| Err(FetchError::Refused(ErrorCode::KafkaStorageError)))
@@ -126,15 +137,23 @@ async fn read_from_disk(broker: &Arc<Broker>, fetch: &Arc<Fetch>, look: &Look) -
     }
 }
 
-fn finish(broker: &Broker, fetch: &Fetch, look: Look, batches: Batches, permit: Option<Permit>) -> Done {
-    broker.shared.metrics.fetched_bytes.add(size(&batches) as u64);
+fn finish(
+    broker: &Broker,
+    fetch: &Fetch,
+    look: Look,
+    reads: Reads,
+    (after, permit): (Lsn, Option<Permit>),
+) -> Done {
+    broker.shared.metrics.fetched_bytes.add(size(&reads) as u64);
     let found = look
         .into_iter()
-        .zip(batches)
+        .zip(reads)
         .zip(fetch.wants())
-        .map(|((seen, batches), want)| {
-            let (bounds, batches) = match (seen, batches) {
-                (Ok(seen), Ok(batches)) => (Ok(seen.bounds), batches),
+        .map(|((seen, read), want)| {
+            let (bounds, batches) = match (seen, read) {
+                (Ok(seen), Ok(Read { batches, .. })) => {
+                    (Ok(bounds_seen(&seen, want.offset, batches.is_empty())), batches)
+                }
                 (Ok(seen), Err(error)) => {
                     tracing::error!(log = %seen.log, offset = want.offset, %error, "cannot read");
                     (Err(error.code()), Vec::new())
@@ -149,6 +168,7 @@ fn finish(broker: &Broker, fetch: &Fetch, look: Look, batches: Batches, permit: 
         });
     Done {
         found: found.collect(),
+        after,
         permit,
     }
 }

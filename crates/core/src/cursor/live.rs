@@ -8,9 +8,9 @@ use anabranch_wire::slot::Slot;
 use super::divided::{Chain, Divided, Slice};
 use super::fault::Fault;
 use super::offset::{Position, SliceId};
-use super::sieve::Sieve;
 use crate::ids::Offset;
 use crate::limits::HANDED_OUT_RECORDS_MAX;
+use crate::sieve::Sieve;
 use crate::slots::SlotSet;
 
 /// What is known about a divided cursor and need not survive a restart. After one, begin with [`Live::recover`].
@@ -171,10 +171,10 @@ impl Live {
     pub(super) fn sieve(&self, name: SliceId, slice: &Slice) -> Sieve {
         match self.slice(name, slice.id) {
             Some(found) => {
-                let table = found.sieve.get_or_init(|| Sieve::new(&slice.pieces, None));
+                let table = found.sieve.get_or_init(|| slice.pieces.sieve(None));
                 table.up_to(slice.to)
             }
-            None => Sieve::new(&slice.pieces, slice.to),
+            None => slice.pieces.sieve(slice.to),
         }
     }
 }

@@ -55,7 +55,7 @@
 //!
 //! `offset` ids and numbers · `ids` the pool · `pieces` slots with offsets · `divided` the durable state and what
 //! follows from it · `change`, `codec` its changes and their bytes · `live` the volatile half · `step` moves · `commit`
-//! commits and settling · `read` lookup, reservation, recall · `sieve` the reader's table · `plain` the ways back ·
+//! commits and settling · `read` lookup, reservation, recall · `plain` the ways back ·
 //! `view` for the planner · `fault` planted faults.
 
 mod change;
@@ -69,13 +69,13 @@ mod offset;
 mod pieces;
 mod plain;
 mod read;
-mod sieve;
 mod step;
 mod view;
 
 #[cfg(test)]
 mod tests;
 
+pub use crate::sieve::Sieve;
 pub use change::{CursorChange, Edit, Note};
 pub use commit::{Committed, Why};
 pub use divided::{Chain, ChainState, Divided, Slice, Transit};
@@ -86,7 +86,6 @@ pub use offset::{Position, SliceId, SliceOffset};
 pub use pieces::Pieces;
 pub use plain::PlainProbe;
 pub use read::{Found, ReadPlan, Recall, Reserved};
-pub use sieve::Sieve;
 pub use step::{Changes, Refusal, Step, World};
 pub use view::{ChainView, Rewound, TransitView, Undone};
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anabranch_wire::slot::Slot;
 
 use crate::ids::Offset;
+use crate::sieve::Sieve;
 use crate::slots::SlotSet;
 
 /// Disjoint sets of slots, each with an offset, in rising order of it. No set is empty.
@@ -89,6 +90,15 @@ impl Pieces {
             }
             !set.is_empty()
         });
+    }
+
+    /// The table of these pieces for readers, up to `to` (excluded).
+    pub fn sieve(&self, to: Option<Offset>) -> Sieve {
+        let mut sieve = Sieve::empty(to.unwrap_or(Offset::MAX));
+        for (from, slots) in self.iter() {
+            sieve.add(slots, from);
+        }
+        sieve
     }
 
     /// Only these slots.

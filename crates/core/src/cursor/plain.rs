@@ -7,10 +7,10 @@ use super::divided::ChainState;
 use super::fault::Fault;
 use super::live::{Live, Record};
 use super::pieces::Pieces;
-use super::sieve::Sieve;
 use super::step::{Refusal, Step};
 use super::{Divided, Plain};
 use crate::ids::Offset;
+use crate::sieve::Sieve;
 
 /// Finds out whether one plain offset means the same for all slots. Feed it the records of the plain log in
 /// `[from, to)`, in order; [`PlainProbe::finish`] gives the offset, if there is one.
@@ -64,7 +64,7 @@ impl Divided {
         PlainProbe {
             version: self.version,
             range,
-            resume: Sieve::new(&resume, None),
+            resume: resume.sieve(None),
             first: None,
             mixed: false,
             highest: live.is_broken(Fault::PlainAtHighest),

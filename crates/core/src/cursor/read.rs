@@ -6,11 +6,11 @@ use super::divided::{Chain, ChainState};
 use super::fault::Fault;
 use super::live::{Live, Mark, Record};
 use super::offset::{Position, SliceId};
-use super::sieve::Sieve;
 use super::step::{Refusal, Step};
 use super::{Cursor, Divided};
 use crate::ids::Offset;
 use crate::limits::SERVED_CEILING_STEP;
+use crate::sieve::Sieve;
 
 /// Where a fetch reads.
 #[derive(Clone, Debug)]
@@ -158,7 +158,7 @@ impl Step<'_> {
         let sieve = self.live.sieve(plan.chain, slice);
         if !records
             .iter()
-            .all(|record| sieve.passes(record.offset, record.slot))
+            .all(|record| sieve.keeps(record.slot, record.offset))
         {
             return Err(Refusal::Stale);
         }

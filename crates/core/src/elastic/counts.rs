@@ -81,6 +81,13 @@ impl SlotCounts {
         sample
     }
 
+    /// Counts that somebody has scaled up already, from `looked_at` records to the `of` records that there are.
+    pub fn estimated(counts: impl IntoIterator<Item = (Slot, u64)>, looked_at: u64, of: u64) -> Self {
+        let mut counts = Self::exact(counts);
+        counts.precision = Precision::Sampled { looked_at, of };
+        counts
+    }
+
     /// Records of one slot.
     pub fn get(&self, slot: Slot) -> u64 {
         self.records.get(slot.index()).copied().unwrap_or(0)

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use anabranch_core::ids::{Lsn, TopicId};
+use anabranch_core::ids::TopicId;
 use anabranch_core::limits::{FETCH_BYTES_MAX, FETCH_PARTITIONS_MAX};
 use anabranch_engine::fetch::{Fetch, Place, Want, WantTopic};
 use anabranch_wire::ErrorCode;
@@ -63,7 +63,7 @@ pub(crate) fn handle(call: Call<'_>, request: FetchRequest) -> Result<Pending, C
         let done = crate::fetching::run(&broker, fetch, deadline).await;
         (
             response(&broker, shape, &mut done.found.into_iter()),
-            Lsn(0),
+            done.after,
             done.permit,
         )
     })

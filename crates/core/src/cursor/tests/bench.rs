@@ -152,7 +152,7 @@ impl Bench {
             };
             let end = (self.log.len() as Offset).min(plan.sieve.to()).max(plan.from);
             let all = self.records(plan.scan_from, end);
-            let mut found: Vec<Record> = all.filter(|r| plan.sieve.passes(r.offset, r.slot)).collect();
+            let mut found: Vec<Record> = all.filter(|r| plan.sieve.keeps(r.slot, r.offset)).collect();
             if found.is_empty() {
                 self.step(|step| step.memo(&plan, end));
                 at = plan.next?;
@@ -209,7 +209,7 @@ impl Bench {
     pub(super) fn recall(&mut self) {
         for wanted in self.divided().recall_wanted(&self.live) {
             let all = self.records(wanted.from, wanted.to);
-            let found: Vec<Record> = all.filter(|r| wanted.sieve.passes(r.offset, r.slot)).collect();
+            let found: Vec<Record> = all.filter(|r| wanted.sieve.keeps(r.slot, r.offset)).collect();
             self.step(|step| step.recall(&wanted, &found)).unwrap();
         }
     }

@@ -130,7 +130,7 @@ impl World {
         assert!(
             records
                 .iter()
-                .all(|record| plan.sieve.passes(record.offset, record.slot))
+                .all(|record| plan.sieve.keeps(record.slot, record.offset))
         );
         let topics = self.bench.topics.clone();
         let now = self.bench.now;
@@ -364,7 +364,7 @@ fn a_restart_keeps_positions_and_moves_nothing_before_it_was_told_what_was_hande
                 offset,
                 slot: slot(number),
             })
-            .filter(|record| one.recall.sieve.passes(record.offset, record.slot))
+            .filter(|record| one.recall.sieve.keeps(record.slot, record.offset))
             .collect();
         let effects = world.bench.coordinator.recall_slice(now, &topics, &one, &records);
         world.bench.take(effects);

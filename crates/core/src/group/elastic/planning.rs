@@ -14,14 +14,14 @@ use crate::group::coordinator::{Coordinator, Effects, Step};
 use crate::group::topics::Topics;
 use crate::ids::{Now, Offset, TopicId};
 
-/// Records that must be counted before a group can be planned for: those of a partition from an offset to its end.
+/// Records that must be counted before a group can be planned for: those of a partition, by slot, from an offset to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CountWanted {
     /// The topic.
     pub topic: TopicId,
     /// The partition.
     pub partition: i32,
-    /// The lowest offset that will be asked about.
+    /// The offset.
     pub from: Offset,
 }
 
@@ -104,16 +104,16 @@ impl Coordinator {
             self.refuse(step, group, refusal);
         }
         let uncounted = plan.uncounted.iter();
-        uncounted
-            .filter_map(|one| {
-                let key = (one.topic, one.partition);
-                Some(CountWanted {
-                    topic: one.topic,
-                    partition: one.partition,
-                    from: self.lowest_needed(group, key)?,
-                })
+        let keys: BTreeSet<Key> = uncounted.map(|one| (one.topic, one.partition)).collect();
+        let wanted = keys.into_iter().flat_map(|key| {
+            let offsets = self.offsets_asked_about(step, group, key).into_iter();
+            offsets.map(move |from| CountWanted {
+                topic: key.0,
+                partition: key.1,
+                from,
             })
-            .collect()
+        });
+        wanted.collect()
     }
 
     /// A refusal is journalled when it is new; how often it came again is only counted.
@@ -147,22 +147,23 @@ impl Coordinator {
         self.decisions.keys().map(String::as_str)
     }
 
-    /// The lowest offset at which anything of a partition goes on.
-    fn lowest_needed(&self, group: &str, key: Key) -> Option<Offset> {
-        Some(match self.cursor(group, key)? {
-            Cursor::Plain(plain) => plain.offset,
-            Cursor::Divided(divided) => self.with_live(group, key, |live| {
+    /// All offsets at which some part of a partition goes on.
+    fn offsets_asked_about(&self, step: &Step<'_>, group: &str, key: Key) -> BTreeSet<Offset> {
+        match self.cursor(group, key) {
+            None => BTreeSet::new(),
+            Some(Cursor::Plain(plain)) => [plain.offset.max(step.topics.log_start(key.0, key.1))].into(),
+            Some(Cursor::Divided(divided)) => self.with_live(group, key, |live| {
                 let chains = divided.view(live);
                 let moving = chains.iter().flat_map(|chain| {
-                    let transits = chain
-                        .transits
-                        .iter()
-                        .filter_map(|transit| transit.pieces.lowest());
-                    chain.movable.lowest().into_iter().chain(transits)
+                    let transits = chain.transits.iter().map(|transit| &transit.pieces);
+                    transits.chain([&chain.movable])
                 });
-                moving.chain(divided.grantable(live).lowest()).min()
-            })?,
-        })
+                let grantable = divided.grantable(live);
+                let all = moving.chain([&grantable]);
+                all.flat_map(|pieces| pieces.iter().map(|(from, _)| from).collect::<Vec<_>>())
+                    .collect()
+            }),
+        }
     }
 
     /// Notes since when divided partitions have had nothing to read, and since when slots of them wait for a member.

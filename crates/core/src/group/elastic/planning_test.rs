@@ -74,7 +74,7 @@ impl World {
             panic!("{member} can read");
         };
         let all =
-            (plan.scan_from..self.end()).filter(|offset| plan.sieve.passes(*offset, slot(slot_of(*offset))));
+            (plan.scan_from..self.end()).filter(|offset| plan.sieve.keeps(slot(slot_of(*offset)), *offset));
         let found: Vec<Offset> = all.take(records).collect();
         let Some(last) = found.last().copied() else {
             return found;

@@ -24,8 +24,17 @@ pub enum SliceFetch {
         group: String,
         /// Where, and which records.
         plan: Box<ReadPlan>,
+        /// Most records in one answer: about what the member does in a second, since what it was handed cannot move to
+        /// another.
+        records_max: usize,
     },
 }
+
+/// Records in one answer to a member whose rate is not known yet.
+const RECORDS_UNMEASURED: usize = 1_000;
+
+/// Records that one answer may have however slow the member is.
+const RECORDS_MIN: usize = 100;
 
 /// The member has no part of the partition yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +68,28 @@ impl Coordinator {
         match self.with_live(group, key, |live| cursor.locate(live, id, at.offset())) {
             Found::Unknown | Found::Silent => SliceFetch::Silent,
             Found::Read(plan) => SliceFetch::Read {
+                records_max: self.records_max(group, cursor, plan.chain),
                 group: group.clone(),
                 plan: Box::new(plan),
             },
         }
+    }
+
+    fn records_max(&self, group: &str, cursor: &Cursor, chain: SliceId) -> usize {
+        let Cursor::Divided(divided) = cursor else {
+            return RECORDS_UNMEASURED;
+        };
+        let member = divided.chain(chain).map_or("", |chain| chain.member());
+        let of_member = (group.to_owned(), member.to_owned());
+        let rate = self
+            .elastic
+            .activities
+            .get(&of_member)
+            .and_then(|activity| activity.rate);
+        rate.map_or(RECORDS_UNMEASURED, |rate| {
+            usize::try_from(rate).unwrap_or(usize::MAX)
+        })
+        .max(RECORDS_MIN)
     }
 
     /// Reserves what was read for a fetch, before it leaves; see [`crate::cursor::Step::reserve`].
