@@ -29,8 +29,10 @@ impl<J: Journal> Engine<J> {
     /// Brings back what divided cursors need after a restart, and completes what a crash cut short. Once the commit listener
     /// is set, and before the first request.
     pub fn resume_slices(&mut self, now: Now) -> Outcome {
-        self.group(now, |coordinator, topics, now| ((), coordinator.recover_slices(now, topics)))
-            .1
+        self.group(now, |coordinator, topics, now| {
+            ((), coordinator.recover_slices(now, topics))
+        })
+        .1
     }
 
     /// Deletes what is older or more than the topics keep, and forgets idle producers. `stats` comes from [`log_stats`].

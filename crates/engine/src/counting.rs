@@ -149,7 +149,9 @@ impl<J: Journal> Engine<J> {
     /// Lets the planner think about the groups whose time has come. What it wants counted first is to be counted without
     /// the lock, by [`Counting::count`], and given to the next call, which may come at once.
     pub fn plan(&mut self, now: Now, counted: &Counted) -> (Vec<CountTask>, Outcome) {
-        let (wanted, outcome) = self.group(now, |coordinator, topics, now| coordinator.plan(now, topics, counted));
+        let (wanted, outcome) = self.group(now, |coordinator, topics, now| {
+            coordinator.plan(now, topics, counted)
+        });
         let partitions = self.node.partitions();
         let task = |wanted: CountWanted| {
             let log = self.log_of((wanted.topic, wanted.partition))?;

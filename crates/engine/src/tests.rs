@@ -14,6 +14,7 @@ use anabranch_wire::batch::{BatchBuilder, BatchHeader};
 use bytes::Bytes;
 
 use crate::fetch::{Fetch, FetchError, Place, Source, Want, WantTopic};
+use crate::slices::ScanCache;
 use crate::{Engine, Outcome, Recovery, produce, tell_store};
 
 type Tested = Engine<Arc<Store>>;
@@ -231,14 +232,16 @@ fn the_first_batch_is_read_whole_and_the_rest_obeys_the_limits() {
     assert!(commit(&mut engine).is_empty());
     let read = |fetch: &Fetch| {
         let look = fetch.look(engine.node());
-        fetch.read(engine.store(), &look, Source::Memory).unwrap()
+        fetch
+            .read(engine.store(), &ScanCache::new(1 << 20), &look, Source::Memory)
+            .unwrap()
     };
     let counts = |fetch: &Fetch| -> Vec<usize> {
         let batches = read(fetch);
         assert!(fetch.is_enough(&batches));
         batches
             .iter()
-            .map(|all| all.as_ref().unwrap().iter().map(headers).sum())
+            .map(|all| all.as_ref().unwrap().batches.iter().map(headers).sum())
             .collect()
     };
     assert_eq!(counts(&fetch(0, 0, 1 << 20)), [3, 3]);

@@ -57,6 +57,8 @@ pub(crate) struct Broker {
     pub(crate) data_dir: PathBuf,
     /// A deadline of the coordinator has moved nearer.
     pub(crate) deadline_moved: Notify,
+    /// The planner of elastic groups is to be asked.
+    pub(crate) plan_wanted: Notify,
     /// What the store is to do about logs now.
     pub(crate) log_effects: mpsc::UnboundedSender<Vec<LogEffect>>,
     short_of_space: AtomicBool,
@@ -128,6 +130,7 @@ impl Broker {
             node_id,
             data_dir,
             deadline_moved: Notify::new(),
+            plan_wanted: Notify::new(),
             log_effects,
             short_of_space: AtomicBool::new(false),
             fatal: watch::Sender::new(None),
@@ -245,7 +248,7 @@ impl Broker {
             replies,
             notices,
             look_again,
-            plan_soon: _,
+            plan_soon,
         } = outcome;
         core.group_clock.queued(after, self.clock.now().mono_ms);
         core.replies.deliver(replies, after);
@@ -253,6 +256,9 @@ impl Broker {
             tracing::info!(group = notice.group, "{}", notice.text);
         }
         look_again.into_iter().for_each(|log| core.waits.wake(log));
+        if plan_soon {
+            self.plan_wanted.notify_one();
+        }
         let next = core.engine.next_deadline();
         if next.is_some_and(|next| core.armed.is_none_or(|armed| next < armed)) {
             core.armed = next;

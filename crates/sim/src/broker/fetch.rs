@@ -1,10 +1,9 @@
 //! Fetch and ListOffsets: what is visible, from memory or disk.
 
-use anabranch_core::ids::LogId;
+use anabranch_core::ids::{LogId, Lsn};
 use anabranch_core::node::TopicRef;
-use anabranch_engine::fetch::{Fetch, FetchError, Place, Seen, Source, Want, WantTopic};
+use anabranch_engine::fetch::{Fetch, FetchError, Place, Read, Seen, Source, Want, WantTopic};
 use anabranch_wire::ErrorCode;
-use bytes::Bytes;
 
 use super::Process;
 use crate::message::{Answer, Edge, Got, Tp};
@@ -51,26 +50,43 @@ impl Process {
         topic.log(tp.1).ok_or(ErrorCode::UnknownTopicOrPartition)
     }
 
-    /// Looks and reads; `None` if there is nothing and the fetch may wait.
-    pub(super) fn fetch(&self, ctx: &mut Ctx<'_>, fetch: &Fetch, until_ms: u64) -> Option<Vec<Got>> {
-        let look = fetch.look(self.node());
-        let batches = match fetch.read(self.store(), &look, Source::Memory) {
-            Some(batches) => batches,
-            None => {
-                ctx.saw(Sight::ReadFromDisk);
-                fetch.read(self.store(), &look, Source::Disk).unwrap_or_default()
+    /// Looks and reads, with the entry that the answer waits for; `None` if there is nothing and the fetch may wait.
+    pub(super) fn fetch(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        fetch: &Fetch,
+        until_ms: u64,
+    ) -> Option<(Vec<Got>, Lsn)> {
+        let now = ctx.world.now();
+        let is_due = now.mono_ms >= until_ms;
+        let (look, reads) = loop {
+            let look = fetch.look(self.node());
+            let reads = match fetch.read(self.store(), &self.scans, &look, Source::Memory) {
+                Some(reads) => reads,
+                None => {
+                    ctx.saw(Sight::ReadFromDisk);
+                    let read = fetch.read(self.store(), &self.scans, &look, Source::Disk);
+                    read.unwrap_or_default()
+                }
+            };
+            let is_searched = self.engine.note_searches(now, &look, &reads);
+            if is_due || fetch.is_enough(&reads) {
+                break (look, reads);
+            }
+            if !is_searched {
+                return None;
             }
         };
-        let is_due = ctx.world.now().mono_ms >= until_ms;
-        if !is_due && !fetch.is_enough(&batches) {
-            return None;
-        }
-        let found = fetch.topics.iter().zip(look).zip(batches);
-        Some(
-            found
-                .map(|((topic, seen), batches)| self.got(ctx, topic, seen, batches))
-                .collect(),
-        )
+        let after = match Fetch::has_slices(&look) {
+            true => {
+                let outcome = self.engine.reserve(now, &look, &reads)?;
+                self.pass_on(outcome)
+            }
+            false => Lsn(0),
+        };
+        let found = fetch.topics.iter().zip(look).zip(reads);
+        let got = found.map(|((topic, seen), read)| self.got(ctx, topic, seen, read));
+        Some((got.collect(), after))
     }
 
     fn got(
@@ -78,19 +94,20 @@ impl Process {
         ctx: &mut Ctx<'_>,
         topic: &WantTopic,
         seen: Result<Seen, ErrorCode>,
-        batches: Result<Vec<Bytes>, FetchError>,
+        read: Result<Read, FetchError>,
     ) -> Got {
-        let ((Place::Id(id), [want]), Ok(bounds)) = (
-            (&topic.place, topic.partitions.as_slice()),
-            seen.map(|seen| seen.bounds),
-        ) else {
-            let error = seen.err().unwrap_or(ErrorCode::InvalidRequest);
-            return refused(topic, error);
+        let (Place::Id(id), [want]) = (&topic.place, topic.partitions.as_slice()) else {
+            return refused(topic, ErrorCode::InvalidRequest);
+        };
+        let seen = match seen {
+            Ok(seen) => seen,
+            Err(error) => return refused(topic, error),
         };
         let tp = (*id, want.partition);
+        let bounds = seen.bounds;
         ctx.oracle.bounds(tp, bounds.start, bounds.high_watermark);
-        match batches {
-            Ok(batches) => Got {
+        match read {
+            Ok(Read { batches, .. }) => Got {
                 tp,
                 asked: want.offset,
                 error: ErrorCode::None,

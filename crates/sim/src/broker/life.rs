@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
+use anabranch_core::limits::SCAN_CACHE_BYTES_MAX;
 use anabranch_core::node::Options as NodeOptions;
 use anabranch_engine::Recovery;
+use anabranch_engine::slices::ScanCache;
 use anabranch_store::{Options, Store};
 
 use super::journal::Watched;
@@ -137,6 +139,7 @@ impl Broker {
         let process = Process {
             told: listen_to(&store),
             engine: recovery.finish(ctx.world.now(), Watched::new(store)),
+            scans: ScanCache::new(SCAN_CACHE_BYTES_MAX),
             disk,
             lanes: BTreeMap::new(),
             tokens: BTreeMap::new(),
@@ -157,6 +160,8 @@ impl Broker {
             ctx.world.after_ms(ms, Event::Broker(self.life, chore));
         }
         let outcome = process.engine.note_retention_clock(ctx.world.now());
+        process.pass_on(outcome);
+        let outcome = process.engine.resume_slices(ctx.world.now());
         process.pass_on(outcome);
         process.follow_up(ctx, self.life, &self.settings);
         ctx.observe_topics();

@@ -27,6 +27,7 @@ use anabranch_core::ids::{LogId, Lsn};
 use anabranch_core::meta::Command;
 use anabranch_core::node::{LogEffect, Node};
 use anabranch_engine::fetch::Fetch;
+use anabranch_engine::slices::ScanCache;
 use anabranch_engine::{Engine, Outcome};
 use anabranch_store::sim_disk::SimDisk;
 use anabranch_store::{Event as StoreEvent, Store};
@@ -70,6 +71,8 @@ enum Slot {
 /// A broker process.
 struct Process {
     engine: Engine<Watched>,
+    /// Batches with their records found, for readers of slices.
+    scans: ScanCache,
     disk: FaultDisk,
     lanes: BTreeMap<Lane, VecDeque<(CallId, Slot)>>,
     tokens: BTreeMap<Token, Lane>,
@@ -237,7 +240,11 @@ impl Process {
                 until_ms,
                 parked,
             } => match self.fetch(ctx, &fetch, until_ms) {
-                Some(got) => Answer::Fetched(got),
+                Some((got, after)) => {
+                    let answer = Box::new(Answer::Fetched(got));
+                    self.unflush(lane, call, Slot::Ready(answer, after));
+                    return after <= self.store().committed();
+                }
                 None => {
                     if !parked {
                         ctx.saw(crate::sights::Sight::FetchParked);
