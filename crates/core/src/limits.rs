@@ -217,6 +217,19 @@ limits! {
             "How long a retired slice id rests before it names another slice: applications store offsets and come back to them.";
     }
 
+    "Members and their connections" {
+        CONNECTIONS_KNOWN_MAX: usize = 20_000, "connections.known.max", "connections",
+            "Connections of which it is known which member speaks on them; the oldest is forgotten first. Twice the connections that can be open.";
+        CONNECTION_MEMBERS_MAX: usize = 4, "connection.members.max", "members",
+            "Members that are known by their connection, the latest of them. Client libraries have one on a connection.";
+        SLICES_SEEN_MAX: usize = 512, "slices.seen.max", "partitions",
+            "Partitions of which a connection's last fetched slice is remembered; for others the slice is found by the member.";
+        INTRODUCTIONS_MAX: usize = 20_000, "introductions.max", "clients",
+            "Pairs of client id and address whose client software is remembered for connections on which it is not told.";
+        CLIENT_ID_BYTES_REMEMBERED_MAX: usize = 256, "client.id.bytes.remembered.max", "bytes",
+            "Length of a client id that is remembered so; longer ones are not made by client libraries.";
+    }
+
     "Retention" {
         RETENTION_CLOCK_SPEED: u64 = 24, "retention.clock.speed", "times real time",
             "How fast the clock that retention goes by may catch up with the wall clock. After a jump of a year nothing is deleted at once: the clock needs two weeks to get there; a weekend that the machine was off takes two hours.";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anabranch_core::group::{Coordinator, Effects, Notice, Reply, Token, Topics};
+use anabranch_core::group::{Caller, Connection, Coordinator, Effects, Notice, Reply, Token, Topics};
 use anabranch_core::ids::{LogId, Lsn, Now, Offset, TopicId};
 use anabranch_core::meta::Command;
 use anabranch_core::node::{LogEffect, Node};
@@ -150,6 +150,16 @@ impl<J: Journal> Engine<J> {
         self.next_token += 1;
         let ((), outcome) = self.group(now, |groups, topics, now| ((), work(groups, topics, now, token)));
         (token, outcome)
+    }
+
+    /// A client has said on its connection what it is; see [`Coordinator::introduced`].
+    pub fn introduced(&mut self, caller: &Caller) {
+        self.node.groups_mut().0.introduced(caller);
+    }
+
+    /// A connection has ended; see [`Coordinator::connection_closed`].
+    pub fn connection_closed(&mut self, connection: Connection) {
+        self.node.groups_mut().0.connection_closed(connection);
     }
 
     /// Nobody waits for the answer to `token` any more.

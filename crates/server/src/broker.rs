@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use anabranch_core::group::{Coordinator, Effects, Token, Topics};
+use anabranch_core::group::{Caller, Connection, Coordinator, Effects, Token, Topics};
 use anabranch_core::ids::{LogId, Lsn, Now, Offset};
 use anabranch_core::limits::SCAN_CACHE_BYTES_MAX;
 use anabranch_core::node::{LogEffect, Node};
@@ -198,6 +198,16 @@ impl Broker {
             let outcome = core.engine.disconnected(now, token);
             self.pass_on(&mut core, outcome);
         }
+    }
+
+    /// A client has introduced itself on its connection.
+    pub(crate) fn introduced(&self, caller: &Caller) {
+        self.lock().engine.introduced(caller);
+    }
+
+    /// A connection has ended.
+    pub(crate) fn connection_closed(&self, connection: Connection) {
+        self.lock().engine.connection_closed(connection);
     }
 
     /// Looks at the groups. Returns with the entry that the answer must wait for.

@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 
+use anabranch_core::group::Connection;
 use anabranch_core::ids::Lsn;
 use anabranch_wire::ErrorCode;
 use anabranch_wire::api::ApiKey;
@@ -174,12 +175,16 @@ impl Service for Dispatch {
             &incoming,
         )
     }
+
+    fn closed(&self, connection: Connection) {
+        self.broker.connection_closed(connection);
+    }
 }
 
 /// Names the client, so that whoever reads the log knows which one to update.
 fn refused(peer: &Peer, error: &FrameError) -> Close {
     match &peer.software {
-        Some((name, version)) => Close::Hostile(format!("{error}; the client is {name} {version}")),
+        Some(software) => Close::Hostile(format!("{error}; the client is {software}")),
         None => Close::Hostile(error.to_string()),
     }
 }

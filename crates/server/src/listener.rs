@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use anabranch_core::group::Connection as ConnectionId;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
@@ -88,12 +90,18 @@ fn admit<S: Service>(bound: &Bound, stream: TcpStream, addr: SocketAddr, service
         return;
     };
     let peer = Peer {
+        connection: door.next_connection(),
         addr,
         advertised: bound.advertised(local),
         software: None,
     };
+    let farewell = Farewell {
+        service: Arc::clone(service),
+        connection: peer.connection,
+    };
     let connection = Connection::new(stream, peer, Arc::clone(service), Arc::clone(&door.shared));
     tokio::spawn(async move {
+        let _farewell = farewell;
         let (peer, close) = connection.run().await;
         if close.is_expulsion() {
             visitor.door.shared.metrics.connections_expelled.inc();
@@ -104,6 +112,18 @@ fn admit<S: Service>(bound: &Bound, stream: TcpStream, addr: SocketAddr, service
     });
 }
 
+/// Tells the service that a connection has ended, however it did.
+struct Farewell<S: Service> {
+    service: Arc<S>,
+    connection: ConnectionId,
+}
+
+impl<S: Service> Drop for Farewell<S> {
+    fn drop(&mut self) {
+        self.service.closed(self.connection);
+    }
+}
+
 /// Counts who is inside.
 #[derive(Debug)]
 pub(crate) struct Door {
@@ -111,6 +131,7 @@ pub(crate) struct Door {
     inside: Mutex<Inside>,
     emptied: tokio::sync::Notify,
     log: LogLimit,
+    connections: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -126,7 +147,13 @@ impl Door {
             inside: Mutex::default(),
             emptied: tokio::sync::Notify::new(),
             log: LogLimit::default(),
+            connections: AtomicU64::new(1),
         }
+    }
+
+    /// A name for a new connection.
+    fn next_connection(&self) -> ConnectionId {
+        ConnectionId(self.connections.fetch_add(1, Ordering::Relaxed))
     }
 
     fn enter(self: &Arc<Self>, ip: IpAddr) -> Result<Visitor, &'static str> {

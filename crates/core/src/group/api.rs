@@ -4,19 +4,28 @@ use bytes::Bytes;
 
 use anabranch_wire::ErrorCode;
 
+use super::elastic::ClientSoftware;
 use crate::ids::{Offset, TopicId};
 
 /// Names a parked request for the server; chosen by the server, one per request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(pub u64);
 
-/// Who sent a request.
+/// Names a client's connection; chosen by the server, never used twice in one run of the broker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Connection(pub u64);
+
+/// Who sent a request: what is known of its connection, and the client id of its header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caller {
     /// Client id from the request header; empty if it had none.
     pub client_id: String,
     /// Address of the peer, as tools shall see it.
     pub host: String,
+    /// The connection that the request came over.
+    pub connection: Connection,
+    /// What the client said on this connection about its software.
+    pub software: Option<ClientSoftware>,
 }
 
 /// JoinGroup, version 0 to 9.

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 
 use super::change::{GroupChange, Groups, apply, rebuild};
+use super::elastic::ClientFacts;
 use super::state::{
     ClassicMember, Current, Generation, Held, Member, Partitions, Progress, Seat, Sharers, Sharing,
 };
@@ -357,6 +358,7 @@ fn put_member(e: &mut Encoder, member: &Member) {
     put_opt_str(e, member.rack_id.as_ref());
     e.str(&member.client_id);
     e.str(&member.client_host);
+    member.client.put(e);
     e.ivar(i64::from(member.rebalance_timeout_ms));
     e.list(&member.topics, |e, topic| e.str(topic));
     put_opt_str(e, member.regex.as_ref());
@@ -374,6 +376,7 @@ fn get_member(d: &mut Decoder<'_>) -> Read<Member> {
         rack_id: get_opt_str(d)?,
         client_id: d.string()?,
         client_host: d.string()?,
+        client: ClientFacts::get(d)?,
         rebalance_timeout_ms: d.ivar32()?,
         topics: get_map(d, |d| Ok((d.string()?, ())))?.into_keys().collect(),
         regex: get_opt_str(d)?,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use proptest::prelude::*;
 
+use super::elastic::{ClientFacts, ClientSoftware};
 use super::state::{
     ClassicMember, Current, Generation, Held, Member, Partitions, Progress, Seat, Sharers, Sharing,
 };
@@ -46,6 +47,15 @@ fn current() -> impl Strategy<Value = Current> {
     })
 }
 
+fn client() -> impl Strategy<Value = ClientFacts> {
+    let software = prop::option::of(("[a-z]{1,5}", "[0-9]{1,3}"));
+    (software, any::<i16>(), any::<bool>()).prop_map(|(software, join_version, asks_position)| ClientFacts {
+        software: software.and_then(|(name, version)| ClientSoftware::new(&name, &version)),
+        join_version,
+        asks_position,
+    })
+}
+
 fn member() -> impl Strategy<Value = Member> {
     let texts = (name(), name(), name());
     let options = (
@@ -54,14 +64,20 @@ fn member() -> impl Strategy<Value = Member> {
         prop::option::of(name()),
     );
     let classic = prop::option::of((any::<i32>(), prop::collection::vec(name(), 0..3)));
-    let rest = (any::<i32>(), prop::collection::btree_set(name(), 0..4), classic);
+    let rest = (
+        any::<i32>(),
+        prop::collection::btree_set(name(), 0..4),
+        classic,
+        client(),
+    );
     (texts, options, rest).prop_map(
-        |((member_id, client_id, client_host), (i, r, x), (ms, topics, classic))| Member {
+        |((member_id, client_id, client_host), (i, r, x), (ms, topics, classic, client))| Member {
             member_id,
             instance_id: i,
             rack_id: r,
             client_id,
             client_host,
+            client,
             rebalance_timeout_ms: ms,
             topics,
             regex: x.clone(),

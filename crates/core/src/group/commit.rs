@@ -11,7 +11,7 @@
 
 use anabranch_wire::ErrorCode;
 
-use super::api::{CommitAnswer, CommitPartition, OffsetCommit, TopicRef};
+use super::api::{Caller, CommitAnswer, CommitPartition, OffsetCommit, TopicRef};
 use super::change::GroupChange;
 use super::classic::Phase;
 use super::coordinator::{Coordinator, Effects, Step};
@@ -41,6 +41,7 @@ impl Coordinator {
         &mut self,
         now: Now,
         topics: &dyn Topics,
+        caller: &Caller,
         request: &OffsetCommit,
     ) -> (CommitAnswer, Effects) {
         let mut step = Step::new(now, topics);
@@ -52,6 +53,7 @@ impl Coordinator {
             return (answer_all(request, error), step.effects);
         }
         self.commit_keeps_session(now, request);
+        self.heard(caller, &request.group_id, &request.member_id);
         let mut cursors = Vec::new();
         let mut answer = Vec::with_capacity(request.topics.len().min(64));
         for (topic, partitions) in &request.topics {

@@ -265,7 +265,7 @@ fn a_group_that_does_not_exist_has_its_codes() {
         ..simple(t(), at(0, 1))
     };
     assert_eq!(bench.send_commit(&nameless)[0].1[0].1, ErrorCode::InvalidGroupId);
-    let all = bench.coordinator.fetch(&bench.topics, &fetch(None, -1, None));
+    let all = bench.fetch(&fetch(None, -1, None));
     assert_eq!(all, Ok(vec![]), "nothing committed is no error");
     assert_eq!(
         bench.send_commit(&simple(t(), at(0, 1)))[0].1[0].1,

@@ -9,7 +9,7 @@ use super::change::{GroupChange, Groups, apply};
 use super::classic::{Barrier, Phase};
 use super::codec::{Decisions, Pools, decode_groups, encode_groups};
 use super::consumer::Regexes;
-use super::elastic::Elastic;
+use super::elastic::{Elastic, Identities};
 use super::settings::GroupSettings;
 use super::state::{Group, Kind};
 use super::timers::{TimerKey, TimerKind, Timers};
@@ -37,6 +37,7 @@ pub struct Coordinator {
     pub(super) barriers: BTreeMap<String, Barrier>,
     pub(super) timers: Timers,
     pub(super) regexes: Regexes,
+    pub(super) identities: Identities,
     /// Notices about subscriptions that were given already: members repeat their JoinGroup.
     pub(super) given: BTreeSet<(String, String)>,
 }
@@ -179,6 +180,7 @@ impl Coordinator {
 
     /// Makes a change and notes it for the journal.
     pub(super) fn record(&mut self, step: &mut Step<'_>, change: GroupChange) {
+        self.identities.observe(&self.groups, &change);
         self.apply(&change);
         step.effects.changes.push(change);
     }
@@ -205,6 +207,7 @@ impl Coordinator {
     pub fn restart_sessions(&mut self, now: Now) {
         self.timers = Timers::default();
         self.barriers.clear();
+        self.identities = Identities::after_restart(&self.groups);
         let mut members = Vec::new();
         for (id, group) in &self.groups {
             match &group.kind {

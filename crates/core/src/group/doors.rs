@@ -45,7 +45,7 @@ impl Coordinator {
             Err(error) => step.reply_join(token, refused_join(error, &request.member_id)),
             Ok(Host::Broker) => {
                 let answer = self
-                    .join_consumer(&mut step, fresh, caller, request)
+                    .join_consumer(&mut step, fresh, &self.with_software(caller), request)
                     .unwrap_or_else(|error| refused_join(error, &request.member_id));
                 step.reply_join(token, answer);
             }
@@ -58,7 +58,14 @@ impl Coordinator {
     }
 
     /// Handles SyncGroup. The answer comes as a reply under `token`: at once, or when the leader has sent its plan.
-    pub fn sync(&mut self, now: Now, topics: &dyn Topics, token: Token, request: &SyncGroup) -> Effects {
+    pub fn sync(
+        &mut self,
+        now: Now,
+        topics: &dyn Topics,
+        token: Token,
+        caller: &Caller,
+        request: &SyncGroup,
+    ) -> Effects {
         let mut step = Step::new(now, topics);
         let group = request.group_id.as_str();
         if self.is_barrier_occupied(group) {
@@ -68,6 +75,7 @@ impl Coordinator {
                 Err(error) => Err(error),
                 Ok(()) => self.sync_consumer(&step, request),
             };
+            self.heard(caller, group, &request.member_id);
             let refused = |error| SyncAnswer {
                 error,
                 ..SyncAnswer::default()
@@ -78,14 +86,23 @@ impl Coordinator {
     }
 
     /// Handles Heartbeat.
-    pub fn heartbeat(&mut self, now: Now, topics: &dyn Topics, request: &Heartbeat) -> (ErrorCode, Effects) {
+    pub fn heartbeat(
+        &mut self,
+        now: Now,
+        topics: &dyn Topics,
+        caller: &Caller,
+        request: &Heartbeat,
+    ) -> (ErrorCode, Effects) {
         let mut step = Step::new(now, topics);
         let error = match self.check_group_id(&request.group_id) {
             Err(error) => error,
             Ok(()) if self.is_barrier_occupied(&request.group_id) => {
                 self.heartbeat_barrier(&mut step, request)
             }
-            Ok(()) => self.heartbeat_consumer(now, request),
+            Ok(()) => {
+                self.heard(caller, &request.group_id, &request.member_id);
+                self.heartbeat_consumer(&mut step, request)
+            }
         };
         (error, step.effects)
     }
@@ -102,6 +119,13 @@ impl Coordinator {
             Ok(()) => self.leave_as_classic(&mut step, request),
         };
         (answer, step.effects)
+    }
+
+    /// A request of the group protocol came over a connection: if it names a member, that is who speaks there.
+    pub(super) fn heard(&mut self, caller: &Caller, group: &str, member_id: &str) {
+        if self.member(group, member_id).is_some() {
+            self.identities.bind(caller, group, member_id, false);
+        }
     }
 
     /// The checks of JoinGroup that need no state.

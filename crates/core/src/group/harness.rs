@@ -245,6 +245,8 @@ impl Bench {
         Caller {
             client_id: "client".to_owned(),
             host: "/127.0.0.1".to_owned(),
+            software: super::elastic::ClientSoftware::new("apache-kafka-java", "4.3.1"),
+            ..Caller::default()
         }
     }
 
@@ -262,7 +264,9 @@ impl Bench {
     pub(crate) fn send_sync(&mut self, request: &SyncGroup) -> Token {
         self.tokens += 1;
         let token = Token(self.tokens);
-        let effects = self.coordinator.sync(self.now, &self.topics, token, request);
+        let effects = self
+            .coordinator
+            .sync(self.now, &self.topics, token, &Self::caller(), request);
         self.take(effects);
         token
     }
@@ -309,7 +313,9 @@ impl Bench {
             member_id: member.to_owned(),
             instance_id: None,
         };
-        let (error, effects) = self.coordinator.heartbeat(self.now, &self.topics, &request);
+        let (error, effects) = self
+            .coordinator
+            .heartbeat(self.now, &self.topics, &Self::caller(), &request);
         self.take(effects);
         error
     }
@@ -369,20 +375,33 @@ impl Bench {
     }
 
     pub(crate) fn send_commit(&mut self, request: &OffsetCommit) -> CommitAnswer {
-        let (answer, effects) = self.coordinator.commit(self.now, &self.topics, request);
+        let (answer, effects) = self
+            .coordinator
+            .commit(self.now, &self.topics, &Self::caller(), request);
         self.take(effects);
         answer
     }
 
     /// The committed offset as an outsider sees it.
-    pub(crate) fn committed(&self, topic: &str, partition: i32) -> i64 {
+    pub(crate) fn committed(&mut self, topic: &str, partition: i32) -> i64 {
         let request = OffsetFetch {
             group_id: "g".to_owned(),
             member_epoch: -1,
             topics: Some(vec![(TopicRef::Name(topic.to_owned()), vec![partition])]),
             ..OffsetFetch::default()
         };
-        self.coordinator.fetch(&self.topics, &request).unwrap()[0].1[0].offset
+        self.fetch(&request).unwrap()[0].1[0].offset
+    }
+
+    /// An OffsetFetch by nobody in particular.
+    pub(crate) fn fetch(&mut self, request: &OffsetFetch) -> Result<FetchAnswer, ErrorCode> {
+        let nobody = Caller {
+            connection: Connection(u64::MAX),
+            ..Caller::default()
+        };
+        let (answer, effects) = self.coordinator.fetch(self.now, &self.topics, &nobody, request);
+        self.take(effects);
+        answer
     }
 
     /// Joins and syncs in one go: a classic member with one protocol.

@@ -41,7 +41,7 @@ mod consumer;
 mod coordinator;
 mod describe;
 mod doors;
-mod elastic;
+pub mod elastic;
 mod ids;
 mod offsets;
 pub mod protocol;
@@ -64,9 +64,9 @@ mod offsets_test;
 mod walk;
 
 pub use api::{
-    Answer, Caller, CommitAnswer, CommitPartition, ConsumerHeartbeat, ConsumerHeartbeatAnswer, FetchAnswer,
-    FetchedOffset, Heartbeat, JoinAnswer, JoinGroup, JoinedMember, LeaveAnswer, LeaveGroup, Leaver,
-    OffsetCommit, OffsetDeleteAnswer, OffsetFetch, Reply, SyncAnswer, SyncGroup, Token, TopicRef,
+    Answer, Caller, CommitAnswer, CommitPartition, Connection, ConsumerHeartbeat, ConsumerHeartbeatAnswer,
+    FetchAnswer, FetchedOffset, Heartbeat, JoinAnswer, JoinGroup, JoinedMember, LeaveAnswer, LeaveGroup,
+    Leaver, OffsetCommit, OffsetDeleteAnswer, OffsetFetch, Reply, SyncAnswer, SyncGroup, Token, TopicRef,
 };
 pub use assign::Assignor;
 pub use change::GroupChange;

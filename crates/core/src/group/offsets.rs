@@ -4,22 +4,44 @@ use std::collections::BTreeSet;
 
 use anabranch_wire::ErrorCode;
 
-use super::api::{FetchAnswer, FetchedOffset, OffsetDeleteAnswer, OffsetFetch, TopicRef};
+use super::api::{Caller, FetchAnswer, FetchedOffset, OffsetDeleteAnswer, OffsetFetch, TopicRef};
 use super::change::GroupChange;
 use super::coordinator::{Coordinator, Effects, Step};
 use super::doors::CONSUMER;
-use super::elastic::NotYet;
+use super::elastic::{Asker, Identity, NotYet};
 use super::protocol::Subscription;
 use super::topics::{TopicView, Topics};
+use crate::cursor::Cursor;
 use crate::ids::{Now, TopicId};
 
 impl Coordinator {
     /// Handles one group of an OffsetFetch. A group that does not exist has committed nothing, which is no error.
-    pub fn fetch(&self, topics: &dyn Topics, request: &OffsetFetch) -> Result<FetchAnswer, ErrorCode> {
+    pub fn fetch(
+        &mut self,
+        now: Now,
+        topics: &dyn Topics,
+        caller: &Caller,
+        request: &OffsetFetch,
+    ) -> (Result<FetchAnswer, ErrorCode>, Effects) {
+        let mut step = Step::new(now, topics);
+        let answer = self.look_up(topics, caller, request);
+        if answer.is_ok() {
+            self.note_asked(&mut step, caller, request);
+        }
+        (answer, step.effects)
+    }
+
+    fn look_up(
+        &self,
+        topics: &dyn Topics,
+        caller: &Caller,
+        request: &OffsetFetch,
+    ) -> Result<FetchAnswer, ErrorCode> {
         self.check_group_id(&request.group_id)?;
         self.check_fetch(request)?;
         let group = self.groups.get(&request.group_id);
-        let fetched = |key: (TopicId, i32)| self.fetched(request, key);
+        let asker = self.asker(&request.group_id, caller, request.member_id.as_deref());
+        let fetched = |key: (TopicId, i32)| self.fetched(&request.group_id, &asker, key);
         if let Some(wanted) = &request.topics {
             let answer = wanted.iter().map(|(topic, partitions)| {
                 let found = find(topics, topic);
@@ -51,19 +73,22 @@ impl Coordinator {
     }
 
     /// What one partition's cursor is to whoever asks. A member that shares the partition gets a position in its slice;
-    /// if it has none yet it is told to ask again. Everybody else sees one offset.
-    fn fetched(&self, request: &OffsetFetch, key: (TopicId, i32)) -> FetchedOffset {
-        let group = request.group_id.as_str();
+    /// if it has none yet, or it cannot be told who asks, it is told to ask again. Everybody else sees one offset.
+    fn fetched(&self, group: &str, asker: &Asker<'_>, key: (TopicId, i32)) -> FetchedOffset {
         let nothing = none_committed(key.1, ErrorCode::None);
         let Some(cursor) = self.cursor(group, key) else {
             return nothing;
         };
-        let asks = request.member_id.as_deref().unwrap_or_default();
-        if self.holds(group, asks, key) {
-            match self.slice_position(group, key, asks) {
-                Some(Ok(offset)) => return FetchedOffset { offset, ..nothing },
-                Some(Err(NotYet)) => return none_committed(key.1, ErrorCode::UnstableOffsetCommit),
-                None => {}
+        if matches!(cursor, Cursor::Divided(_)) {
+            match asker.of(key.0, key.1) {
+                Identity::NotYet(error) => return none_committed(key.1, error),
+                Identity::Member(member) if self.holds(group, member, key) => {
+                    return match self.slice_position(group, key, member) {
+                        Some(Ok(offset)) => FetchedOffset { offset, ..nothing },
+                        Some(Err(NotYet)) | None => none_committed(key.1, self.not_yet(group, member)),
+                    };
+                }
+                Identity::Member(_) | Identity::Outsider => {}
             }
         }
         let plain = self.with_live(group, key, |live| cursor.outside_view(Some(live)));
@@ -75,11 +100,50 @@ impl Coordinator {
         }
     }
 
+    /// The error that makes this member ask again.
+    fn not_yet(&self, group: &str, member_id: &str) -> ErrorCode {
+        let state = self.member(group, member_id);
+        state.map_or(ErrorCode::UnstableOffsetCommit, |state| {
+            state.member.recognised().habits().not_yet
+        })
+    }
+
     fn holds(&self, group: &str, member_id: &str, key: (TopicId, i32)) -> bool {
         let owners = self
             .consumer(group)
             .and_then(|consumer| consumer.owners.get(&key));
         owners.is_some_and(|owners| owners.contains(member_id))
+    }
+
+    /// Remembers that a member asks where to begin in partitions of its assignment: in memory which, durably that it
+    /// does so at all.
+    fn note_asked(&mut self, step: &mut Step<'_>, caller: &Caller, request: &OffsetFetch) {
+        let group = request.group_id.as_str();
+        let Some(state) = self.asker(group, caller, request.member_id.as_deref()).member() else {
+            return;
+        };
+        let assigned = &state.current.assigned;
+        let mut asked = Vec::new();
+        for (topic, partitions) in request.topics.iter().flatten() {
+            let Some(topic) = find(step.topics, topic) else {
+                continue;
+            };
+            let Some(held) = assigned.get(&topic.id) else {
+                continue;
+            };
+            let own = partitions.iter().filter(|partition| held.contains_key(partition));
+            asked.extend(own.map(|partition| (topic.id, *partition)));
+        }
+        if asked.is_empty() {
+            return;
+        }
+        let mut member = state.member.clone();
+        self.identities.asked(group, &member.member_id, asked.into_iter());
+        if !member.client.asks_position {
+            member.client.asks_position = true;
+            let group = group.to_owned();
+            self.record(step, GroupChange::Member { group, member });
+        }
     }
 
     /// Members of the consumer protocol name themselves; a stale one is told to heartbeat first. An unknown one gets

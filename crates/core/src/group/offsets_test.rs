@@ -16,8 +16,7 @@ fn what_is_committed_comes_back_as_it_was() {
     request.topics[0].1[0].metadata = Some("note".into());
     bench.send_commit(&request);
     let answer = bench
-        .coordinator
-        .fetch(&bench.topics, &fetch(None, -1, Some(vec![(t(), vec![0, 1])])))
+        .fetch(&fetch(None, -1, Some(vec![(t(), vec![0, 1])])))
         .unwrap();
     let [known, unknown] = &answer[0].1[..] else {
         panic!()
@@ -40,10 +39,7 @@ fn fetching_all_and_by_id() {
     for (topic, partition) in [("t", 2), ("u", 0), ("t", 0)] {
         bench.commit("", -1, topic, partition, 5);
     }
-    let answer = bench
-        .coordinator
-        .fetch(&bench.topics, &fetch(None, -1, None))
-        .unwrap();
+    let answer = bench.fetch(&fetch(None, -1, None)).unwrap();
     let named: Vec<_> = answer
         .iter()
         .map(|(t, p)| (t.clone(), p.iter().map(|p| p.partition).collect()))
@@ -53,10 +49,7 @@ fn fetching_all_and_by_id() {
         (TopicRef::Id(bench.topics.id("u")), vec![0]),
         (TopicRef::Id(TopicId([7; 16])), vec![0]),
     ];
-    let answer = bench
-        .coordinator
-        .fetch(&bench.topics, &fetch(None, -1, Some(by_id)))
-        .unwrap();
+    let answer = bench.fetch(&fetch(None, -1, Some(by_id))).unwrap();
     assert_eq!(
         (answer[0].1[0].offset, answer[0].1[0].error),
         (5, ErrorCode::None)
@@ -69,25 +62,20 @@ fn a_stale_member_of_the_consumer_protocol_must_heartbeat_before_it_fetches() {
     let mut bench = Bench::new(&[("t", 1)]);
     let a = bench.consumer(&modern("a", &["t"])).unwrap();
     let (c, _) = bench.enter("", "range", &["t"]);
-    let ask = |bench: &Bench, member: Option<&str>, epoch| {
-        bench
-            .coordinator
-            .fetch(&bench.topics, &fetch(member, epoch, None))
-            .err()
-    };
-    assert_eq!(ask(&bench, Some("a"), a.member_epoch), None);
+    let ask = |bench: &mut Bench, member: Option<&str>, epoch| bench.fetch(&fetch(member, epoch, None)).err();
+    assert_eq!(ask(&mut bench, Some("a"), a.member_epoch), None);
     assert_eq!(
-        ask(&bench, Some("a"), a.member_epoch + 1),
+        ask(&mut bench, Some("a"), a.member_epoch + 1),
         Some(ErrorCode::StaleMemberEpoch)
     );
-    assert_eq!(ask(&bench, Some("x"), 1), Some(ErrorCode::StaleMemberEpoch));
-    assert_eq!(ask(&bench, None, -1), None);
+    assert_eq!(ask(&mut bench, Some("x"), 1), Some(ErrorCode::StaleMemberEpoch));
+    assert_eq!(ask(&mut bench, None, -1), None);
     assert_eq!(
-        ask(&bench, Some(&c.member_id), -1),
+        ask(&mut bench, Some(&c.member_id), -1),
         None,
         "classic clients may name themselves without an epoch"
     );
-    assert_eq!(ask(&bench, Some(&c.member_id), c.generation_id + 5), None);
+    assert_eq!(ask(&mut bench, Some(&c.member_id), c.generation_id + 5), None);
 }
 
 #[test]

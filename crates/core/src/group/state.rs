@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 
 use super::assign::is_eager;
+use super::elastic::ClientFacts;
 use crate::cursor::Cursor;
 use crate::ids::TopicId;
 
@@ -98,6 +99,8 @@ pub struct Member {
     pub client_id: String,
     /// Address of the client.
     pub client_host: String,
+    /// What else is known of the client.
+    pub client: ClientFacts,
     /// How long the member may take to release partitions, or to rejoin, milliseconds.
     pub rebalance_timeout_ms: i32,
     /// Subscribed topic names.

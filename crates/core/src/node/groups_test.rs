@@ -43,7 +43,7 @@ fn commit(node: &mut Node, epoch: i32) -> (ErrorCode, Effects) {
         topics: vec![(topic, vec![partition])],
     };
     let (groups, topics) = node.groups_mut();
-    let (answer, effects) = groups.commit(at(0), &topics, &request);
+    let (answer, effects) = groups.commit(at(0), &topics, &Caller::default(), &request);
     (answer[0].1[0].1, effects)
 }
 

@@ -230,7 +230,7 @@ impl Run {
             ..OffsetCommit::default()
         };
         let (groups, topics) = self.node.groups_mut();
-        let (_, effects) = groups.commit(at(1), &topics, &request);
+        let (_, effects) = groups.commit(at(1), &topics, &Caller::default(), &request);
         self.journal_group(effects);
     }
 

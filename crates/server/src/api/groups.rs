@@ -38,6 +38,8 @@ pub(crate) fn caller(call: &Call<'_>) -> Caller {
         client_id: call.header.client_id.clone().unwrap_or_default(),
         // As Kafka's tools show it: the address after a slash.
         host: format!("/{}", call.peer.addr.ip().to_canonical()),
+        connection: call.peer.connection,
+        software: call.peer.software.clone(),
     }
 }
 
@@ -86,6 +88,7 @@ pub(crate) fn sync(call: Call<'_>, request: SyncGroupRequest) -> Result<Pending,
             ..Default::default()
         });
     }
+    let caller = caller(&call);
     let request = SyncGroup {
         group_id: request.group_id,
         generation_id: request.generation_id,
@@ -99,9 +102,9 @@ pub(crate) fn sync(call: Call<'_>, request: SyncGroupRequest) -> Result<Pending,
             .map(|one| (one.member_id, one.assignment))
             .collect(),
     };
-    let due = call
-        .broker
-        .group_reply(|coordinator, topics, now, token| coordinator.sync(now, topics, token, &request));
+    let due = call.broker.group_reply(|coordinator, topics, now, token| {
+        coordinator.sync(now, topics, token, &caller, &request)
+    });
     let make = |due: Option<Due>, code: i16| match due {
         Some(Due {
             answer: Answer::Sync(answer),
@@ -211,6 +214,7 @@ fn sync_response(answer: SyncAnswer, error_code: i16) -> SyncGroupResponse {
 }
 
 pub(crate) fn heartbeat(call: Call<'_>, request: HeartbeatRequest) -> Result<Pending, Close> {
+    let caller = caller(&call);
     let request = Heartbeat {
         group_id: request.group_id,
         generation_id: request.generation_id,
@@ -221,7 +225,7 @@ pub(crate) fn heartbeat(call: Call<'_>, request: HeartbeatRequest) -> Result<Pen
         true => (ErrorCode::NotCoordinator, Lsn(0)),
         false => call
             .broker
-            .group(|coordinator, topics, now| coordinator.heartbeat(now, topics, &request)),
+            .group(|coordinator, topics, now| coordinator.heartbeat(now, topics, &caller, &request)),
     };
     call.after(
         &HeartbeatResponse {

@@ -19,6 +19,7 @@ use anabranch_wire::msg::{
 };
 use anabranch_wire::prim::Uuid;
 
+use super::groups::caller;
 use super::{check_names, check_partitions};
 use crate::connection::{Close, Pending};
 use crate::dispatch::Call;
@@ -60,6 +61,7 @@ pub(crate) fn commit(call: Call<'_>, request: OffsetCommitRequest) -> Result<Pen
             partitions.collect(),
         )
     });
+    let caller = caller(&call);
     let request = OffsetCommit {
         version,
         group_id: request.group_id,
@@ -80,7 +82,7 @@ pub(crate) fn commit(call: Call<'_>, request: OffsetCommitRequest) -> Result<Pen
         )
     } else {
         call.broker
-            .group(|coordinator, topics, now| coordinator.commit(now, topics, &request))
+            .group(|coordinator, topics, now| coordinator.commit(now, topics, &caller, &request))
     };
     let topics = answer
         .into_iter()
@@ -182,8 +184,9 @@ fn fetch_one(call: &Call<'_>, asked: &OffsetFetch) -> (Result<FetchAnswer, Error
     if call.is_draining() {
         return (Err(ErrorCode::NotCoordinator), Lsn(0));
     }
+    let caller = caller(call);
     call.broker
-        .group_read(|coordinator, topics| coordinator.fetch(topics, asked))
+        .group(|coordinator, topics, now| coordinator.fetch(now, topics, &caller, asked))
 }
 
 fn all_refused(asked: &OffsetFetch, error: ErrorCode) -> FetchAnswer {

@@ -32,6 +32,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use anabranch_core::group::Connection as ConnectionId;
+use anabranch_core::group::elastic::ClientSoftware;
 use bytes::Bytes;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
@@ -51,12 +53,14 @@ use writer::Writer;
 /// Who is at the other end, and what it said about itself.
 #[derive(Debug)]
 pub(crate) struct Peer {
+    /// Names the connection.
+    pub(crate) connection: ConnectionId,
     /// Its address.
     pub(crate) addr: SocketAddr,
     /// What it is to be told to connect to.
     pub(crate) advertised: Advertised,
     /// Name and version of its software, from ApiVersions v3 and later.
-    pub(crate) software: Option<(String, String)>,
+    pub(crate) software: Option<ClientSoftware>,
 }
 
 /// What a connection hands its requests to.
@@ -64,6 +68,9 @@ pub(crate) trait Service: Send + Sync + 'static {
     /// Takes a request (without length prefix), decides at once, and says where the answer will come from. Requests of
     /// a connection arrive here in order. Never blocks.
     fn call(&self, peer: &mut Peer, frame: Bytes) -> Result<Pending, Close>;
+
+    /// A connection has ended, and with it whatever was parked on it. Comes once for each connection.
+    fn closed(&self, connection: ConnectionId);
 }
 
 /// What all connections share.

@@ -59,6 +59,8 @@ impl Service for Toy {
             _ => return Err(Close::Hostile("not a request".to_owned())),
         })
     }
+
+    fn closed(&self, _connection: ConnectionId) {}
 }
 
 struct World {
@@ -86,6 +88,7 @@ async fn world(limits: Limits) -> World {
     };
     let toy = Arc::new(Toy::default());
     let peer = Peer {
+        connection: ConnectionId(1),
         addr,
         advertised,
         software: None,

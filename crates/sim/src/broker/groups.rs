@@ -1,8 +1,7 @@
 //! Requests about groups: from the model's messages to the coordinator and back.
 
 use anabranch_core::group::{
-    Answer as GroupAnswer, Caller, CommitAnswer, ConsumerHeartbeat, OffsetCommit, OffsetFetch, Token,
-    TopicRef,
+    Answer as GroupAnswer, Caller, CommitAnswer, Connection, ConsumerHeartbeat, OffsetCommit, Token, TopicRef,
 };
 use anabranch_core::node::Node;
 use anabranch_wire::ErrorCode;
@@ -31,6 +30,8 @@ fn caller(lane: Lane) -> Caller {
     Caller {
         client_id: format!("client-{}", lane.0),
         host: format!("/10.0.0.{}", lane.0),
+        connection: Connection(lane.0 as u64),
+        software: None,
     }
 }
 
@@ -57,16 +58,16 @@ impl Process {
             }
             Request::Sync(request) => {
                 let (token, outcome) = self.engine.group_reply(now, |groups, topics, now, token| {
-                    groups.sync(now, topics, token, &request)
+                    groups.sync(now, topics, token, &caller(lane), &request)
                 });
                 self.park(lane, call, token);
                 self.pass_on(outcome);
                 return None;
             }
             Request::Heartbeat(request) => {
-                let (error, outcome) = self
-                    .engine
-                    .group(now, |groups, topics, now| groups.heartbeat(now, topics, &request));
+                let (error, outcome) = self.engine.group(now, |groups, topics, now| {
+                    groups.heartbeat(now, topics, &caller(lane), &request)
+                });
                 (Answer::Heartbeat(error), outcome)
             }
             Request::Leave(request) => {
@@ -85,14 +86,15 @@ impl Process {
                 (answer.map_or_else(refused, Answer::ConsumerHeartbeat), outcome)
             }
             Request::OffsetCommit(request) => {
-                let slot = self.commit(ctx, &request);
+                let slot = self.commit(ctx, lane, &request);
                 self.lanes.entry(lane).or_default().push_back((call, slot));
                 return None;
             }
             Request::OffsetFetch(request) => {
-                let slot = Slot::Ready(Box::new(self.offset_fetch(&request)), self.node().state_lsn());
-                self.lanes.entry(lane).or_default().push_back((call, slot));
-                return None;
+                let (answer, outcome) = self.engine.group(now, |groups, topics, now| {
+                    groups.fetch(now, topics, &caller(lane), &request)
+                });
+                (answer.map_or_else(Answer::Refused, Answer::Offsets), outcome)
             }
             Request::OffsetDelete {
                 group,
@@ -177,7 +179,7 @@ impl Process {
         keys
     }
 
-    fn commit(&mut self, ctx: &mut Ctx<'_>, request: &OffsetCommit) -> Slot {
+    fn commit(&mut self, ctx: &mut Ctx<'_>, lane: Lane, request: &OffsetCommit) -> Slot {
         let now = ctx.world.now();
         let keys = self.keys(request);
         let before: Vec<Option<i64>> = keys.iter().map(|(key, _)| self.position(key)).collect();
@@ -191,7 +193,7 @@ impl Process {
                 Some(state.current.epoch)
             });
         let ((answer, accepted), outcome) = self.engine.group(now, |groups, topics, now| {
-            let (answer, effects) = groups.commit(now, topics, request);
+            let (answer, effects) = groups.commit(now, topics, &caller(lane), request);
             let accepted = !effects.changes.is_empty();
             ((answer, accepted), effects)
         });
@@ -211,11 +213,6 @@ impl Process {
         Slot::Ready(Box::new(Answer::Committed(answer)), after)
     }
 
-    fn offset_fetch(&self, request: &OffsetFetch) -> Answer {
-        let answer = self.node().groups().fetch(&self.node().partitions(), request);
-        answer.map_or_else(Answer::Refused, Answer::Offsets)
-    }
-
     /// Lets the coordinator act on what is due.
     pub(super) fn on_time(&mut self, ctx: &mut Ctx<'_>) {
         let outcome = self.engine.on_time(ctx.world.now());
@@ -233,6 +230,8 @@ impl Process {
     /// A connection is gone: nobody waits for what is parked on it.
     pub(super) fn disconnected(&mut self, ctx: &mut Ctx<'_>, lane: Lane) {
         self.lanes.remove(&lane);
+        let connection = caller(lane).connection;
+        self.engine.connection_closed(connection);
         let tokens: Vec<_> = self
             .tokens
             .iter()

@@ -20,12 +20,12 @@ use crate::group::api::{
 use crate::group::assign::is_eager;
 use crate::group::coordinator::{Coordinator, Step, to_ms};
 use crate::group::doors::CONSUMER;
+use crate::group::elastic::{ClientFacts, Rejoin};
 use crate::group::ids::member_id;
 use crate::group::protocol::{Subscription, encode_assignment};
 use crate::group::state::{ClassicMember, Held, Member, MemberState, Partitions, Progress};
 use crate::group::timers::{TimerKey, TimerKind};
 use crate::group::topics::Topics;
-use crate::ids::Now;
 
 /// From this version on, a new dynamic member must come again with the id it is given (KIP-394).
 const MEMBER_ID_REQUIRED_SINCE: i16 = 4;
@@ -77,13 +77,21 @@ impl Coordinator {
         }
         let chains = self.chains_of(group, &id);
         self.reconcile(step, group, &id, Some(&owned), subscription_changed);
-        if owned.is_empty() {
-            self.renew_chains(step, group, (&id, chains), &id);
-        }
-        if self.finish_yields(step, group, &id) {
-            self.reconcile(step, group, &id, Some(&owned), false);
+        // A client that keeps its positions over a rejoin has given nothing up by it: it shows that it did when it
+        // heartbeats in a generation without the partition.
+        let released = self
+            .member(group, &id)
+            .is_some_and(|state| state.member.recognised().habits().rejoin.proves_release());
+        if released {
+            if owned.is_empty() {
+                self.renew_chains(step, group, (&id, chains), &id);
+            }
+            if self.finish_yields(step, group, &id) {
+                self.reconcile(step, group, &id, Some(&owned), false);
+            }
         }
         self.joined(step.now.mono_ms, group, &id);
+        self.joined_on(caller, group, &id);
         let generation_id = self.member(group, &id).map_or(-1, |state| state.current.epoch);
         Ok(JoinAnswer {
             generation_id,
@@ -92,6 +100,24 @@ impl Coordinator {
             member_id: id,
             ..JoinAnswer::default()
         })
+    }
+
+    /// Who speaks on the connection from now on, and what it will ask: an eager member for all that it gets, unless it is
+    /// known to keep its positions.
+    fn joined_on(&mut self, caller: &Caller, group: &str, id: &str) {
+        self.identities.bind(caller, group, id, true);
+        let Some(state) = self
+            .groups
+            .get(group)
+            .and_then(|group| group.consumer()?.members.get(id))
+        else {
+            return;
+        };
+        let keeps = state.member.recognised().habits().rejoin == Rejoin::Keeps;
+        if !state.member.is_cooperative() && !keeps {
+            self.identities
+                .forgot_positions(group, id, &state.current.assigned);
+        }
     }
 
     /// The deadlines of a member that has joined: its session, and the time it has to sync.
@@ -206,13 +232,19 @@ impl Coordinator {
     }
 
     /// Heartbeat.
-    pub(in crate::group) fn heartbeat_consumer(&mut self, now: Now, request: &Heartbeat) -> ErrorCode {
+    pub(in crate::group) fn heartbeat_consumer(
+        &mut self,
+        step: &mut Step<'_>,
+        request: &Heartbeat,
+    ) -> ErrorCode {
+        let now = step.now;
         let (group, id) = (request.group_id.as_str(), request.member_id.as_str());
         let member = self.classic_member(group, id, request.instance_id.as_deref(), request.generation_id);
         if let Err(error) = member {
             return error;
         }
         self.restart_session(now.mono_ms, group, id);
+        self.finish_yields(step, group, id);
         if self.must_rejoin(group, id) {
             self.tell_to_rejoin(now.mono_ms, group, id);
             return ErrorCode::RebalanceInProgress;
@@ -344,6 +376,7 @@ fn to_member(
             .or_else(|| old.and_then(|old| old.rack_id.clone())),
         client_id: caller.client_id.clone(),
         client_host: caller.host.clone(),
+        client: ClientFacts::of(old, caller, request.version),
         rebalance_timeout_ms,
         topics: subscription.topics.iter().cloned().collect(),
         regex: None,

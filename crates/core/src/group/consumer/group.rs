@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::group::assign::{self, Assignor, Problem, Seeker, Topic};
 use crate::group::change::{GroupChange, header};
 use crate::group::coordinator::{Coordinator, Step};
+use crate::group::elastic::introduction;
 use crate::group::state::{
     ConsumerGroup, Current, Kind, Member, MemberState, Partitions, Progress, Sharing, same_partitions,
 };
@@ -54,6 +55,9 @@ impl Coordinator {
         let old = self.member(group, &member.member_id).map(|state| &state.member);
         if old == Some(&member) {
             return false;
+        }
+        if old.is_none_or(|old| old.recognised() != member.recognised()) {
+            step.notice(group, introduction(&member));
         }
         let wants_other = old.is_none_or(|old| old.topics != member.topics || old.regex != member.regex);
         self.record(

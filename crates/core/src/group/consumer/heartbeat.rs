@@ -10,6 +10,7 @@ use crate::group::api::{Caller, ConsumerHeartbeat, ConsumerHeartbeatAnswer};
 use crate::group::assign::Assignor;
 use crate::group::change::GroupChange;
 use crate::group::coordinator::{Coordinator, Effects, Step, to_ms};
+use crate::group::elastic::ClientFacts;
 use crate::group::ids::member_id;
 use crate::group::state::{Current, Held, Kind, Member, MemberState, Partitions, Progress};
 use crate::group::timers::{TimerKey, TimerKind};
@@ -43,7 +44,26 @@ impl Coordinator {
                 LEAVE | LEAVE_FOR_A_WHILE => self.leave_consumer(&mut step, request),
                 _ => self.stay_in_consumer(&mut step, fresh, caller, request),
             });
+        if let Ok(answer) = &answer
+            && request.member_epoch >= JOIN
+        {
+            self.spoke_on(caller, request, &answer.member_id);
+        }
         (answer, step.effects)
+    }
+
+    /// Who speaks on the connection from now on. Whoever joins has no positions, also if it was a member before.
+    fn spoke_on(&mut self, caller: &Caller, request: &ConsumerHeartbeat, id: &str) {
+        let joins = request.member_epoch == JOIN;
+        self.identities.bind(caller, &request.group_id, id, joins);
+        let member = self
+            .groups
+            .get(&request.group_id)
+            .and_then(|group| group.consumer()?.members.get(id));
+        if let Some(state) = member.filter(|_| joins) {
+            self.identities
+                .forgot_positions(&request.group_id, id, &state.current.assigned);
+        }
     }
 
     /// The checks that need no state.
@@ -112,6 +132,7 @@ impl Coordinator {
             return self.answer(group, &request.member_id, false, request);
         }
         self.open_to_consumers(step, request)?;
+        let caller = &self.with_software(caller);
         let id = if request.member_id.is_empty() {
             member_id("", fresh)
         } else {
@@ -165,6 +186,7 @@ impl Coordinator {
             && current.progress == Progress::Stable
             && !member.is_classic()
             && (&member.client_id, &member.client_host) == (&caller.client_id, &caller.host)
+            && (caller.software.is_none() || member.client.software == caller.software)
             && member.instance_id == request.instance_id
     }
 
@@ -437,6 +459,7 @@ fn resting(current: &Current) -> Current {
 fn updated(old: Option<&Member>, id: &str, caller: &Caller, request: &ConsumerHeartbeat) -> Member {
     let mut member = old.cloned().unwrap_or_default();
     id.clone_into(&mut member.member_id);
+    member.client = ClientFacts::of(old, caller, request.version);
     member.client_id.clone_from(&caller.client_id);
     member.client_host.clone_from(&caller.host);
     member.classic = None;

@@ -133,7 +133,9 @@ fn a_static_member_is_replaced_without_disturbing_anybody() {
         member_id: a.member_id.clone(),
         instance_id: Some("i".into()),
     };
-    let (error, _) = bench.coordinator.heartbeat(bench.now, &bench.topics, &zombie);
+    let (error, _) = bench
+        .coordinator
+        .heartbeat(bench.now, &bench.topics, &Bench::caller(), &zombie);
     assert_eq!(error, ErrorCode::FencedInstanceId);
     assert_eq!(
         bench.join(&named_classic(&a.member_id, "i")).error,

@@ -11,26 +11,58 @@
 //! - `planning`: when the planner is asked; `view`: what it sees; `activity`: what members are doing; `act`: what
 //!   becomes of its decisions.
 //!
-//! Everything volatile is in [`Elastic`]: after a restart it begins empty, promises are made anew by the planner, and
-//! [`Coordinator::recover_slices`] brings back what the cursors need.
+//! Kafka's protocol was not made for this: most clients do not say who they are where it matters (OffsetFetch,
+//! ListOffsets, Fetch), and each library has habits that decide what can be done with it. So:
+//!
+//! - [`software`](ClientSoftware) is what a client says about itself; `introduce` remembers it for those of its
+//!   connections on which it says nothing.
+//! - `family` has one row for each client library: how it is told from others, from which version on it may get a
+//!   share, and its habits.
+//! - `eligible` says who may be divided, and if not, why.
+//! - `identity` knows which member speaks on a connection, and so who asks for a committed offset.
+//! - `handed` knows for which of its partitions a member has not asked yet where to begin.
+//! - `seen` remembers the slices that a connection has fetched.
+//!
+//! Of this only the facts in [`ClientFacts`] are durable, as a part of the member. The rest is in memory, bounded, and is
+//! there again once the clients have reconnected.
+//!
+//! Everything volatile about slices is in [`Elastic`]: after a restart it begins empty, promises are made anew by the
+//! planner, and [`Coordinator::recover_slices`] brings back what the cursors need.
 //!
 //! [`Coordinator::recover_slices`]: super::Coordinator::recover_slices
 
 mod act;
 mod activity;
+mod eligible;
+mod family;
+mod handed;
+mod identity;
+mod introduce;
 mod moves;
 mod planning;
 mod promises;
+mod seen;
 mod shares;
 mod slices;
+mod software;
 mod view;
 
+#[cfg(test)]
+mod eligible_test;
+#[cfg(test)]
+mod family_test;
+#[cfg(test)]
+mod identity_test;
 #[cfg(test)]
 mod moves_test;
 #[cfg(test)]
 mod planning_test;
 #[cfg(test)]
+mod room;
+#[cfg(test)]
 mod shares_test;
+#[cfg(test)]
+mod space_test;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,9 +70,15 @@ use crate::cursor::Live;
 use crate::ids::TopicId;
 use crate::slots::SlotSet;
 
+pub use eligible::{Ineligible, Reason, TopicTraits};
+pub(super) use family::introduction;
+pub use family::{Family, Habits, Recognised, Rejoin, Since, recognise};
+pub(super) use identity::Identities;
+pub use identity::{Asker, Identity, Space};
 pub use planning::CountWanted;
 pub(in crate::group) use slices::NotYet;
 pub use slices::{SliceFetch, SliceRecall};
+pub use software::{ClientFacts, ClientSoftware, Version};
 pub use view::Counts;
 
 /// A partition of a topic.

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Key;
 use super::promises::holds_chain;
 use crate::cursor::{self, ChainState, Cursor, Evidence, Live, SliceId};
+use crate::elastic::CommitEvidence;
 use crate::group::change::GroupChange;
 use crate::group::coordinator::{Coordinator, Step};
 use crate::group::state::{Current, Sharers, Sharing};
@@ -36,6 +37,7 @@ impl Coordinator {
         key: Key,
         work: impl FnOnce(&mut cursor::Step<'_>) -> T,
     ) -> Option<T> {
+        let ids_up_to = self.ids_up_to(group);
         let cursor = self.groups.get_mut(group)?.cursors.get_mut(&key)?;
         let live = self.elastic.live.entry((group.to_owned(), key)).or_default();
         let ids = self.slice_ids.entry(key).or_default();
@@ -43,8 +45,11 @@ impl Coordinator {
             group,
             now: step.now,
             log_end: step.topics.log_end(key.0, key.1),
-            evidence: Evidence::default(),
-            ids_up_to: SliceId::LAST,
+            evidence: match step.topics.elastic(group, key.0).evidence {
+                CommitEvidence::Previous => Evidence::Previous,
+                CommitEvidence::Latest => Evidence::Latest,
+            },
+            ids_up_to,
         };
         let mut edit = cursor::Step::new(cursor, live, ids, world);
         let result = work(&mut edit);
@@ -76,6 +81,19 @@ impl Coordinator {
             });
         }
         Some(result)
+    }
+
+    /// The largest slice id that all members can represent in their offsets.
+    fn ids_up_to(&self, group: &str) -> SliceId {
+        let members = self
+            .consumer(group)
+            .into_iter()
+            .flat_map(|group| group.members.values());
+        let mut small = members.filter(|state| state.member.recognised().habits().needs_small_ids);
+        match small.next() {
+            Some(_) => SliceId::LAST_EXACT_IN_DOUBLE,
+            None => SliceId::LAST,
+        }
     }
 
     /// A member holds something else than before.

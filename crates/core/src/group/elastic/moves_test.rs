@@ -43,6 +43,12 @@ impl World {
             world.calm();
         }
         let epoch = world.members[names[0]].member_epoch;
+        let asked = fetch(Some(names[0]), epoch, Some(vec![(t(), vec![0])]));
+        let bench = &mut world.bench;
+        let caller = Bench::caller();
+        let (answer, effects) = bench.coordinator.fetch(bench.now, &bench.topics, &caller, &asked);
+        bench.take(effects);
+        assert_eq!(answer.unwrap()[0].1[0].offset, -1);
         assert!(world.bench.commit(names[0], epoch, "t", 0, 100).is_ok());
         world
     }
@@ -105,10 +111,15 @@ impl World {
         });
     }
 
-    pub(super) fn position(&self, member: &str) -> SliceOffset {
+    pub(super) fn position(&mut self, member: &str) -> SliceOffset {
         let epoch = self.members[member].member_epoch;
         let asked = fetch(Some(member), epoch, Some(vec![(t(), vec![0])]));
-        let answer = self.bench.coordinator.fetch(&self.bench.topics, &asked).unwrap();
+        let bench = &mut self.bench;
+        let (answer, effects) = bench
+            .coordinator
+            .fetch(bench.now, &bench.topics, &Bench::caller(), &asked);
+        bench.take(effects);
+        let answer = answer.unwrap();
         let one = &answer[0].1[0];
         assert!(one.error.is_ok(), "{member}: {:?}", one.error);
         SliceOffset::from_wire(one.offset).unwrap()
@@ -117,7 +128,7 @@ impl World {
     /// Reads at a position: hands these records out. Where it read from.
     pub(super) fn read(&mut self, position: SliceOffset, records: &[(i64, u16)], end: i64) -> SliceOffset {
         let key = self.key();
-        let SliceFetch::Read { group, plan } = self.bench.coordinator.locate_slice(key, position) else {
+        let SliceFetch::Read { group, plan, .. } = self.bench.coordinator.locate_slice(key, position) else {
             panic!("{position:?} cannot be read");
         };
         let records: Vec<Record> = records
@@ -197,10 +208,8 @@ fn a_release_reaches_the_taker_when_commits_prove_the_work_done() {
     world.commit("a", moved(a, 106));
     world.calm();
     assert_eq!(world.slots("c"), quarter);
-    let found = world
-        .bench
-        .coordinator
-        .locate_slice(world.key(), world.position("c"));
+    let (key, position) = (world.key(), world.position("c"));
+    let found = world.bench.coordinator.locate_slice(key, position);
     let SliceFetch::Read { plan, .. } = found else {
         panic!("it can be read");
     };

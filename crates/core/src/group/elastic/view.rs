@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Key;
+use super::Reason;
 use super::activity::Activity;
 use crate::cursor::{ChainState, ChainView, Cursor, Divided, Pieces, Rewound};
 use crate::elastic::{
@@ -233,6 +234,12 @@ impl Coordinator {
             () => MemberState::Busy,
         };
         let is_static = state.member.instance_id.is_some();
+        let eligibility = match state.member.eligibility() {
+            Ok(()) => Eligibility::Yes,
+            // Who holds nothing has had nothing to ask about.
+            Err(why) if why.reason == Reason::NeverAsks && load.holdings == 0 => Eligibility::Yes,
+            Err(why) => Eligibility::No(why.text),
+        };
         let plain_done = self.plain_done(group, &state.current.assigned);
         let now_ms = step.now.mono_ms;
         let activity = self.activity(step, group, id);
@@ -241,7 +248,7 @@ impl Coordinator {
             state: activity.state,
             since_ms: activity.since_ms,
             is_static,
-            eligibility: Eligibility::Yes,
+            eligibility,
             topics,
             rate: activity.rate,
             commits: activity.commits,

@@ -303,10 +303,10 @@ impl Walk {
             member_id: client.id.clone(),
             instance_id: client.instance.clone(),
         };
-        let (error, effects) = self
-            .bench
-            .coordinator
-            .heartbeat(self.bench.now, &self.bench.topics, &request);
+        let (error, effects) =
+            self.bench
+                .coordinator
+                .heartbeat(self.bench.now, &self.bench.topics, &Bench::caller(), &request);
         self.bench.take(effects);
         if !lost && error != ErrorCode::None {
             self.rejoin_after(client, error);

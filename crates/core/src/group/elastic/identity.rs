@@ -1,0 +1,382 @@
+//! Which member speaks: the rules by which a request is laid to a member, or to nobody.
+//!
+//! ```text
+//! OffsetFetch names a member ------------------------------------> that member, or one that is gone
+//!   | no name
+//! a member of the group is bound to the connection --------------> that member
+//!   | none
+//! members with the same client id and address have been given the
+//! partition, and have not asked for it yet ----------------------> not yet: come again (the member will be bound)
+//!   | none
+//! an outsider: sees the plain log
+//! ```
+//!
+//! A connection is bound by each request of the group protocols that the coordinator accepts from a member on it. All this
+//! is volatile: after a restart of the broker a member is bound by its first heartbeat, and until then an OffsetFetch that
+//! looks like its own is asked to come again.
+
+use std::collections::BTreeMap;
+
+use anabranch_wire::ErrorCode;
+
+use super::handed::{Handed, Unasked};
+use super::introduce::{Fingerprint, Introductions};
+use super::seen::SlicesSeen;
+use super::software::ClientSoftware;
+use crate::cursor::SliceId;
+use crate::group::api::{Caller, Connection};
+use crate::group::change::{GroupChange, Groups};
+use crate::group::coordinator::Coordinator;
+use crate::group::state::{Held, Member, MemberState};
+use crate::ids::TopicId;
+use crate::limits::{CONNECTION_MEMBERS_MAX, CONNECTIONS_KNOWN_MAX};
+
+/// What is known of connections and of those who speak on them.
+#[derive(Debug, Default)]
+pub(in crate::group) struct Identities {
+    lines: BTreeMap<Connection, Line>,
+    introductions: Introductions,
+    handed: Handed,
+}
+
+/// One connection.
+#[derive(Debug, Default)]
+struct Line {
+    /// Set once the client introduced itself here, with or without a name.
+    introduced: bool,
+    /// Under what that was noted, and what it said.
+    noted: Option<(Fingerprint, Option<ClientSoftware>)>,
+    /// Members that speak here, with their groups; the latest last.
+    bound: Vec<(String, String)>,
+    seen: SlicesSeen,
+}
+
+/// Who asks for the committed offsets of a group.
+#[derive(Debug)]
+pub enum Asker<'a> {
+    /// A member.
+    Member(&'a MemberState),
+    /// One of several members that share the connection.
+    Several(Vec<&'a MemberState>),
+    /// Somebody who names a member that the group does not have (any more).
+    Gone,
+    /// Somebody without a name on a connection that no member is bound to, and the members it could be.
+    Unbound(Vec<Lookalike<'a>>),
+}
+
+/// A member that an unbound request could come from.
+#[derive(Debug)]
+pub struct Lookalike<'a> {
+    member: &'a Member,
+    unasked: Unasked<'a>,
+}
+
+/// Who asks for one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Identity<'a> {
+    /// This member, by id.
+    Member(&'a str),
+    /// Nobody can tell yet. The error makes the client ask again.
+    NotYet(ErrorCode),
+    /// No member.
+    Outsider,
+}
+
+/// In whose number space a request without an offset, such as ListOffsets, is to be answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Space<'a> {
+    /// In that of the newest slice of the chain that this slice is in: the connection has fetched it.
+    Slice(SliceId),
+    /// In that of these members, by group and member id. If there are several it cannot be told which one asks: the
+    /// lowest start and the highest end of theirs will do.
+    Members(Vec<(&'a str, &'a str)>),
+    /// Plain offsets.
+    Plain,
+}
+
+impl Identities {
+    /// What is known after a restart of the broker.
+    pub(in crate::group) fn after_restart(groups: &Groups) -> Self {
+        Self {
+            handed: Handed::after_restart(groups),
+            ..Self::default()
+        }
+    }
+
+    /// Takes note of a change that is about to be made to `groups`.
+    pub(in crate::group) fn observe(&mut self, groups: &Groups, change: &GroupChange) {
+        self.handed.observe(groups, change);
+    }
+
+    fn line(&mut self, connection: Connection) -> &mut Line {
+        if !self.lines.contains_key(&connection)
+            && self.lines.len() >= CONNECTIONS_KNOWN_MAX
+            && let Some((_, line)) = self.lines.pop_first()
+        {
+            self.part(line);
+        }
+        self.lines.entry(connection).or_default()
+    }
+
+    fn part(&mut self, line: Line) {
+        if let Some((key, software)) = line.noted {
+            self.introductions.parted(key, software.as_ref());
+        }
+    }
+
+    fn introduced(&mut self, caller: &Caller) {
+        let noted = self.introductions.note(caller);
+        let line = self.line(caller.connection);
+        line.introduced = true;
+        let before = line.noted.take();
+        line.noted = noted.map(|key| (key, caller.software.clone()));
+        if let Some((key, software)) = before {
+            self.introductions.parted(key, software.as_ref());
+        }
+    }
+
+    /// The software of the caller: what it said on this connection, or else what it must be.
+    fn software(&self, caller: &Caller) -> Option<ClientSoftware> {
+        let introduced = self
+            .lines
+            .get(&caller.connection)
+            .is_some_and(|line| line.introduced);
+        if introduced || caller.software.is_some() {
+            return caller.software.clone();
+        }
+        self.introductions.guess(caller).cloned()
+    }
+
+    fn closed(&mut self, connection: Connection) {
+        if let Some(line) = self.lines.remove(&connection) {
+            self.part(line);
+        }
+    }
+
+    /// A member has spoken on a connection. With a JoinGroup it takes the place of others of its group: a client that
+    /// lost its member id comes back as a new member, while the old one is a ghost until its session ends.
+    pub(in crate::group) fn bind(&mut self, caller: &Caller, group: &str, member: &str, joins: bool) {
+        self.handed.heard(group, member);
+        let bound = &mut self.line(caller.connection).bound;
+        if bound.iter().any(|(g, m)| g == group && m == member) {
+            return;
+        }
+        if joins {
+            bound.retain(|(g, _)| g != group);
+        }
+        if bound.len() >= CONNECTION_MEMBERS_MAX {
+            bound.remove(0);
+        }
+        bound.push((group.to_owned(), member.to_owned()));
+    }
+
+    /// The members of a group that have spoken on a connection. They may have left the group since.
+    fn bound<'a>(&'a self, connection: Connection, group: &'a str) -> impl Iterator<Item = &'a str> {
+        let line = self.lines.get(&connection).into_iter();
+        line.flat_map(|line| &line.bound)
+            .filter(move |(bound, _)| bound == group)
+            .map(|(_, member)| member.as_str())
+    }
+
+    fn share_connection(&self, group: &str, a: &str, b: &str) -> bool {
+        let speaks = |line: &Line, member: &str| line.bound.iter().any(|(g, m)| g == group && m == member);
+        self.lines.values().any(|line| speaks(line, a) && speaks(line, b))
+    }
+
+    /// An eager member has joined.
+    pub(in crate::group) fn forgot_positions(&mut self, group: &str, member: &str, assigned: &Held) {
+        self.handed.forgot_positions(group, member, assigned);
+    }
+
+    /// A member has asked where to begin.
+    pub(in crate::group) fn asked(
+        &mut self,
+        group: &str,
+        member: &str,
+        partitions: impl Iterator<Item = (TopicId, i32)>,
+    ) {
+        self.handed.asked(group, member, partitions);
+    }
+}
+
+#[cfg(test)]
+impl Identities {
+    pub(super) fn connections_known(&self) -> usize {
+        self.lines.len()
+    }
+
+    pub(super) fn members_on(&self, connection: Connection) -> usize {
+        self.lines.get(&connection).map_or(0, |line| line.bound.len())
+    }
+}
+
+impl Coordinator {
+    /// The client has introduced itself on a connection (ApiVersions); without `software` it did so in a version that
+    /// has no place for a name.
+    pub fn introduced(&mut self, caller: &Caller) {
+        self.identities.introduced(caller);
+    }
+
+    /// A connection has ended. Call it for every one.
+    pub fn connection_closed(&mut self, connection: Connection) {
+        self.identities.closed(connection);
+    }
+
+    /// A slice that exists was fetched on a connection.
+    pub fn slice_fetched(&mut self, connection: Connection, topic: TopicId, partition: i32, slice: SliceId) {
+        self.identities
+            .line(connection)
+            .seen
+            .note(topic, partition, slice);
+    }
+
+    /// The caller with what else is known of its software.
+    pub(in crate::group) fn with_software(&self, caller: &Caller) -> Caller {
+        Caller {
+            software: self.identities.software(caller),
+            ..caller.clone()
+        }
+    }
+
+    /// Who asks for committed offsets of a group; `named` is the member id in the request.
+    pub fn asker(&self, group: &str, caller: &Caller, named: Option<&str>) -> Asker<'_> {
+        let Some((group, consumer)) = self
+            .groups
+            .get_key_value(group)
+            .and_then(|(id, group)| Some((id, group.consumer()?)))
+        else {
+            return Asker::Unbound(Vec::new());
+        };
+        if let Some(id) = named.filter(|id| !id.is_empty()) {
+            return consumer.members.get(id).map_or(Asker::Gone, Asker::Member);
+        }
+        let bound = self.identities.bound(caller.connection, group);
+        let mut bound: Vec<&MemberState> = bound.filter_map(|id| consumer.members.get(id)).collect();
+        match (bound.pop(), bound.is_empty()) {
+            (Some(state), true) => return Asker::Member(state),
+            (Some(state), false) => {
+                bound.push(state);
+                return Asker::Several(bound);
+            }
+            (None, _) => {}
+        }
+        let lookalikes = consumer
+            .members
+            .values()
+            .map(|state| &state.member)
+            .filter(|member| is_same_client(member, caller) && !member.recognised().names_itself());
+        Asker::Unbound(
+            lookalikes
+                .map(|member| Lookalike {
+                    member,
+                    unasked: self.identities.handed.unasked(group, &member.member_id),
+                })
+                .collect(),
+        )
+    }
+
+    /// In whose number space a request without an offset is to be answered. `holders` are the members, of all groups,
+    /// that hold a slice of the partition, by group id.
+    pub fn space<'a>(
+        &self,
+        caller: &Caller,
+        topic: TopicId,
+        partition: i32,
+        holders: &[(&'a str, &'a Member)],
+    ) -> Space<'a> {
+        if let Some(line) = self.identities.lines.get(&caller.connection) {
+            if let Some(slice) = line.seen.last(topic, partition) {
+                return Space::Slice(slice);
+            }
+            let speaks = |(group, member): &&(&str, &Member)| {
+                line.bound
+                    .iter()
+                    .any(|(g, m)| g == group && *m == member.member_id)
+            };
+            if let Some((group, member)) = holders.iter().find(speaks) {
+                return Space::Members(vec![(*group, member.member_id.as_str())]);
+            }
+        }
+        let caller = self.with_software(caller);
+        let alike: Vec<_> = holders
+            .iter()
+            .filter(|(_, member)| is_same_client(member, &caller) && is_same_software(member, &caller))
+            .collect();
+        let widens = |(_, member): &&(&str, &Member)| member.recognised().habits().checks_start;
+        if alike.is_empty() || (alike.len() > 1 && !alike.iter().all(widens)) {
+            return Space::Plain;
+        }
+        Space::Members(
+            alike
+                .into_iter()
+                .map(|(group, member)| (*group, member.member_id.as_str()))
+                .collect(),
+        )
+    }
+
+    /// Whether a member may still have to ask where to begin in a partition that it was given.
+    pub fn may_still_ask(&self, group: &str, member: &str, key: (TopicId, i32)) -> bool {
+        self.identities.handed.unasked(group, member).may_include(&key)
+    }
+
+    /// Whether two members of a group may hold shares of one partition at the same time: not if the broker could take one
+    /// for the other.
+    pub fn can_be_told_apart(&self, group: &str, a: &Member, b: &Member) -> bool {
+        let share_memory = |member: &Member| member.recognised().habits().shares_offsets;
+        let same_place = (&a.client_id, &a.client_host) == (&b.client_id, &b.client_host);
+        if same_place && (share_memory(a) || share_memory(b)) {
+            return false;
+        }
+        !self
+            .identities
+            .share_connection(group, &a.member_id, &b.member_id)
+    }
+}
+
+impl<'a> Asker<'a> {
+    /// Who asks for one partition.
+    pub fn of(&self, topic: TopicId, partition: i32) -> Identity<'_> {
+        match self {
+            Self::Member(state) => Identity::Member(&state.member.member_id),
+            Self::Several(states) => one_that_holds(states, topic, partition),
+            // Only families that take this error well name themselves.
+            Self::Gone => Identity::NotYet(ErrorCode::UnstableOffsetCommit),
+            Self::Unbound(lookalikes) => lookalikes
+                .iter()
+                .find(|one| one.unasked.may_include(&(topic, partition)))
+                .map_or(Identity::Outsider, |one| {
+                    Identity::NotYet(one.member.recognised().habits().not_yet)
+                }),
+        }
+    }
+
+    /// The member, if there is no doubt.
+    pub fn member(&self) -> Option<&'a MemberState> {
+        match self {
+            Self::Member(state) => Some(state),
+            Self::Several(_) | Self::Gone | Self::Unbound(_) => None,
+        }
+    }
+}
+
+/// Members on one connection are never given shares of one partition, so at most one of them holds it.
+fn one_that_holds<'a>(states: &[&'a MemberState], topic: TopicId, partition: i32) -> Identity<'a> {
+    let holds = |held: &Held| held.get(&topic).is_some_and(|held| held.contains_key(&partition));
+    let mut holders = states
+        .iter()
+        .filter(|state| holds(&state.current.assigned) || holds(&state.current.revoking));
+    match (holders.next(), holders.next()) {
+        (None, _) => Identity::Outsider,
+        (Some(state), None) => Identity::Member(&state.member.member_id),
+        (Some(state), Some(_)) => Identity::NotYet(state.member.recognised().habits().not_yet),
+    }
+}
+
+fn is_same_client(member: &Member, caller: &Caller) -> bool {
+    member.client_id == caller.client_id && member.client_host == caller.host
+}
+
+/// Whether both say the same about their software. A tool that was given a member's client id says something else.
+fn is_same_software(member: &Member, caller: &Caller) -> bool {
+    member.client.software == caller.software
+}

@@ -1,0 +1,173 @@
+//! Requests that carry no offset, and members that could be taken for one another.
+
+use anabranch_wire::ErrorCode;
+
+use super::room::{Client, Room, range, slice};
+use super::*;
+use crate::group::api::{Connection, JoinGroup};
+use crate::group::state::Member;
+use crate::limits::{CONNECTION_MEMBERS_MAX, CONNECTIONS_KNOWN_MAX};
+
+#[test]
+fn members_that_share_a_connection_are_told_apart_by_what_they_hold() {
+    let mut room = Room::new();
+    let client = Client::new("sarama v1.60.1", "sarama", 10);
+    let a = room.enter(&client.on(0), range());
+    let b = room.enter(&client.on(0), range());
+    for _ in 0..3 {
+        for id in [&a, &b] {
+            if room.heartbeat(&client.on(0), id) == ErrorCode::RebalanceInProgress {
+                let again = JoinGroup {
+                    member_id: id.clone(),
+                    ..range()
+                };
+                room.enter(&client.on(0), again);
+            }
+        }
+    }
+    let holder = |room: &Room, partition: i32| {
+        let holds = |id: &&String| {
+            room.state(id)
+                .current
+                .assigned
+                .get(&room.t)
+                .is_some_and(|h| h.contains_key(&partition))
+        };
+        [&a, &b].into_iter().find(holds).cloned().unwrap()
+    };
+    assert_ne!(holder(&room, 0), holder(&room, 1));
+    for partition in [0, 1] {
+        let asker = room.bench.coordinator.asker("g", &client.on(0), None);
+        assert_eq!(
+            asker.of(room.t, partition),
+            Identity::Member(&holder(&room, partition))
+        );
+        assert_eq!(asker.of(room.t, 7), Identity::Outsider);
+    }
+    assert!(
+        !room
+            .bench
+            .coordinator
+            .can_be_told_apart("g", room.member(&a), room.member(&b))
+    );
+}
+
+#[test]
+fn members_of_kafkajs_on_one_machine_are_not_given_shares_of_one_partition() {
+    let js = |host| Member {
+        client_id: "kafkajs".to_owned(),
+        client_host: host,
+        client: ClientFacts {
+            join_version: 5,
+            ..ClientFacts::default()
+        },
+        classic: Some(crate::group::state::ClassicMember {
+            session_timeout_ms: 30_000,
+            protocols: vec!["RoundRobinAssigner".to_owned()],
+        }),
+        ..Member::default()
+    };
+    let room = Room::new();
+    let coordinator = &room.bench.coordinator;
+    let (a, b) = (js("/10.0.0.1".to_owned()), js("/10.0.0.2".to_owned()));
+    assert!(!coordinator.can_be_told_apart("g", &a, &a));
+    assert!(coordinator.can_be_told_apart("g", &a, &b));
+    let renamed = Member {
+        client_id: "other".to_owned(),
+        ..a.clone()
+    };
+    assert!(coordinator.can_be_told_apart("g", &a, &renamed));
+}
+
+#[test]
+fn offsets_are_listed_in_the_space_of_the_slice_that_is_read() {
+    let mut room = Room::new();
+    let java = Client::new("apache-kafka-java 4.3.1", "c", 10);
+    let id = room.enter(&java.on(0), range());
+    let member = room.member(&id).clone();
+    let (t, holders) = (room.t, [("g", &member)]);
+    let coordinator = &mut room.bench.coordinator;
+    // Before its first fetch of a slice: the only client of its name and address.
+    assert_eq!(
+        coordinator.space(&java.on(1), t, 0, &holders),
+        Space::Members(vec![("g", id.as_str())])
+    );
+    coordinator.slice_fetched(Connection(11), t, 0, slice(5));
+    assert_eq!(
+        coordinator.space(&java.on(1), t, 0, &holders),
+        Space::Slice(slice(5))
+    );
+    assert_eq!(coordinator.space(&java.on(1), t, 1, &[]), Space::Plain);
+    // Another program on the machine, and one with the same client id that is another software.
+    let other = Client::new("apache-kafka-java 4.3.1", "adminclient-1", 50);
+    assert_eq!(coordinator.space(&other.on(0), t, 0, &holders), Space::Plain);
+    let borrowed = Client::new("librdkafka 2.16.0", "c", 50);
+    assert_eq!(coordinator.space(&borrowed.on(0), t, 0, &holders), Space::Plain);
+    coordinator.connection_closed(Connection(11));
+    assert_eq!(coordinator.space(&borrowed.on(0), t, 0, &holders), Space::Plain);
+    // The connection of the group requests: kafkajs.
+    assert_eq!(
+        coordinator.space(&java.on(0), t, 0, &holders),
+        Space::Members(vec![("g", id.as_str())])
+    );
+}
+
+#[test]
+fn several_look_alikes_get_the_widened_range_only_if_they_check_their_start() {
+    for (software, client_id, widens) in [
+        ("sarama v1.60.1", "sarama", true),
+        ("", "app@host (github.com/segmentio/kafka-go)", true),
+        ("librdkafka 2.16.0", "rdkafka", false),
+    ] {
+        let mut room = Room::new();
+        let client = Client::new(software, client_id, 10);
+        let a = room.enter(&client.on(0), range());
+        let b = room.enter(&client.on(1), range());
+        let (a, b) = (room.member(&a).clone(), room.member(&b).clone());
+        let holders = [("g", &a), ("g", &b)];
+        let expected = if widens {
+            Space::Members(vec![("g", a.member_id.as_str()), ("g", b.member_id.as_str())])
+        } else {
+            Space::Plain
+        };
+        assert_eq!(
+            room.bench.coordinator.space(&client.on(5), room.t, 0, &holders),
+            expected,
+            "{client_id}"
+        );
+        // On the connection of its group requests there is no doubt.
+        let sure = Space::Members(vec![("g", b.member_id.as_str())]);
+        assert_eq!(
+            room.bench.coordinator.space(&client.on(1), room.t, 0, &holders),
+            sure
+        );
+    }
+}
+
+#[test]
+fn what_is_known_of_connections_is_bounded() {
+    let mut room = Room::new();
+    let client = Client::new("librdkafka 2.16.0", "rdkafka", 0);
+    for number in 0..(CONNECTIONS_KNOWN_MAX as u64 + 100) {
+        room.bench.coordinator.introduced(&client.on(number));
+        room.bench
+            .coordinator
+            .slice_fetched(Connection(number), room.t, 0, slice(1));
+    }
+    let known = &room.bench.coordinator.identities;
+    assert_eq!(known.connections_known(), CONNECTIONS_KNOWN_MAX);
+    for number in 0..(CONNECTIONS_KNOWN_MAX as u64 + 100) {
+        room.bench.coordinator.connection_closed(Connection(number));
+    }
+    assert_eq!(room.bench.coordinator.identities.connections_known(), 0);
+    let members: Vec<String> = (0..CONNECTION_MEMBERS_MAX + 2)
+        .map(|_| room.enter(&client.on(1), range()))
+        .collect();
+    for id in &members {
+        room.heartbeat(&client.on(1), id);
+    }
+    assert_eq!(
+        room.bench.coordinator.identities.members_on(Connection(1)),
+        CONNECTION_MEMBERS_MAX
+    );
+}
