@@ -103,7 +103,7 @@ async fn planning(broker: Arc<Broker>) {
                 Err(_) => return,
             }
         }
-        let next = broker.with(|core| core.engine.next_plan());
+        let next = broker.next_plan();
         let at = next.map_or_else(|| Instant::now() + LONG, |next| broker.clock.instant(next));
         tokio::select! {
             () = tokio::time::sleep_until(at.max(Instant::now() + PLAN_PAUSE)) => {}

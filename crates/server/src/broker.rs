@@ -219,8 +219,9 @@ impl Broker {
 
     /// Notes what a fetch has searched in vain; whether it should look again at once.
     pub(crate) fn note_searches(&self, look: &Look, reads: &Reads) -> bool {
-        let now = self.clock.now();
-        self.lock().engine.note_searches(now, look, reads)
+        let mut core = self.lock();
+        let now = core.group_clock.now(self.clock.now());
+        core.engine.note_searches(now, look, reads)
     }
 
     /// Reserves what a fetch is about to hand out; see [`Engine::reserve`]. Returns with the entry that its answer waits for.
@@ -228,19 +229,26 @@ impl Broker {
         if !Fetch::has_slices(look) {
             return Some(Lsn(0));
         }
-        let now = self.clock.now();
         let mut core = self.lock();
+        let now = core.group_clock.now(self.clock.now());
         let outcome = core.engine.reserve(now, look, reads)?;
         Some(self.pass_on(&mut core, outcome))
     }
 
     /// Asks the planner; returns what is to be counted before it can say more.
     pub(crate) fn plan(&self, counted: &Counted) -> Vec<CountTask> {
-        let now = self.clock.now();
         let mut core = self.lock();
+        let now = core.group_clock.now(self.clock.now());
         let (tasks, outcome) = core.engine.plan(now, counted);
         self.pass_on(&mut core, outcome);
         tasks
+    }
+
+    /// When the planner wants to be asked next, real time; `None` if only something that happens can bring it on.
+    pub(crate) fn next_plan(&self) -> Option<u64> {
+        let core = self.lock();
+        core.group_clock
+            .real(core.engine.next_plan()?, self.clock.now().mono_ms)
     }
 
     /// Does a chore of the engine.
