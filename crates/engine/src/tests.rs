@@ -327,7 +327,7 @@ fn what_is_committed_while_the_wall_clock_is_set_back_is_not_old_when_it_is_righ
         ..at(10)
     };
     let (_, outcome) = engine.group(set_back, |groups, topics, now| {
-        groups.commit(now, topics, &request)
+        groups.commit(now, topics, &anabranch_core::group::Caller::default(), &request)
     });
     assert_eq!(outcome.after, engine.store().last());
     let cursors = |engine: &Tested| engine.node().groups().groups()["g"].cursors.len();
