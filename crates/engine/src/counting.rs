@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use anabranch_core::elastic::SlotCounts;
-use anabranch_core::group::{CountWanted, Counts, Topics};
+use anabranch_core::elastic::{SlotCounts, Snapshot};
+use anabranch_core::group::{CountWanted, Counts, Order, Ordered, Topics};
 use anabranch_core::ids::{LogId, Now, Offset, TopicId};
 use anabranch_core::limits::{SURVEY_BYTES_MAX, TALLIES_MAX, TALLY_BYTES_MAX, TALLY_STEP_BYTES};
 use anabranch_core::sieve::Sieve;
@@ -152,6 +152,40 @@ impl<J: Journal> Engine<J> {
         let (wanted, outcome) = self.group(now, |coordinator, topics, now| {
             coordinator.plan(now, topics, counted)
         });
+        (self.count_tasks(wanted), outcome)
+    }
+
+    /// Gives the planner an order; see [`anabranch_core::group::Coordinator::order`]. What it wants counted first comes as with [`Self::plan`].
+    pub fn order(
+        &mut self,
+        now: Now,
+        group: &str,
+        counted: &Counted,
+        order: (Order, bool),
+    ) -> (Option<(Ordered, Vec<CountTask>)>, Outcome) {
+        let (ordered, outcome) = self.group(now, |coordinator, topics, now| {
+            coordinator.order(now, topics, group, counted, order)
+        });
+        let ordered = ordered.map(|ordered| {
+            let tasks = self.count_tasks(ordered.wanted.clone());
+            (ordered, tasks)
+        });
+        (ordered, outcome)
+    }
+
+    /// The group as the planner sees it; see [`anabranch_core::group::Coordinator::look_at`].
+    pub fn look_at(&mut self, now: Now, group: &str, counted: &Counted) -> Option<Snapshot> {
+        let (groups, topics) = self.node.groups_mut();
+        groups.look_at(now, &topics, group, counted)
+    }
+
+    /// What is to be counted for an exact look at a group.
+    pub fn count_tasks_of(&self, now: Now, group: &str) -> Vec<CountTask> {
+        let topics = self.node.partitions();
+        self.count_tasks(self.node.groups().counts_of_divided(now, &topics, group))
+    }
+
+    fn count_tasks(&self, wanted: impl IntoIterator<Item = CountWanted>) -> Vec<CountTask> {
         let partitions = self.node.partitions();
         let task = |wanted: CountWanted| {
             let log = self.log_of((wanted.topic, wanted.partition))?;
@@ -162,7 +196,7 @@ impl<J: Journal> Engine<J> {
                 high_watermark: partitions.log_end(wanted.topic, wanted.partition),
             })
         };
-        (wanted.into_iter().filter_map(task).collect(), outcome)
+        wanted.into_iter().filter_map(task).collect()
     }
 
     /// When [`Self::plan`] is to be called next, monotonic milliseconds, if nothing happens before.

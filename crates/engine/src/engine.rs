@@ -152,6 +152,11 @@ impl<J: Journal> Engine<J> {
         (token, outcome)
     }
 
+    /// Stops the planner for a group, or lets it go on; until the next start.
+    pub fn set_paused(&mut self, group: &str, paused: bool) {
+        self.node.groups_mut().0.set_paused(group, paused);
+    }
+
     /// A client has said on its connection what it is; see [`Coordinator::introduced`].
     pub fn introduced(&mut self, caller: &Caller) {
         self.node.groups_mut().0.introduced(caller);

@@ -23,6 +23,7 @@
 //! | `slice_fetch` | the part of a Fetch that reads slices |
 //! | `slices` | what members that share a partition read of it, and what is left for them |
 //! | `counting` | records by slot, for the planner of elastic groups |
+//! | `recalling` | which records were handed out before a restart |
 //! | `chores` | what happens without being asked: retention, expiry, deadlines, snapshots |
 //! | `recovery` | how the state comes back |
 //!
@@ -33,6 +34,7 @@ pub mod counting;
 mod engine;
 pub mod fetch;
 pub mod produce;
+pub mod recalling;
 mod recovery;
 pub mod slice_fetch;
 pub mod slices;

@@ -3,7 +3,7 @@
 //! | task | when | what |
 //! |---|---|---|
 //! | deadlines | at the coordinator's next deadline | expels silent members, ends join phases |
-//! | planning | when something happened to an elastic group, and every `elastic.interval.ms` | counts records, asks the planner |
+//! | planning | once what was handed out before is known again; then when something happened to an elastic group, and every `elastic.interval.ms` | counts records, asks the planner |
 //! | logs | after a deletion is durable | tells the store what is dead |
 //! | upkeep | when a segment is sealed or something was deleted, and every [`UPKEEP_INTERVAL`] | a snapshot if one is due; frees and packs segments |
 //! | retention | every `log.retention.check.interval.ms` | deletes old records, forgets old cursors and producers |
@@ -11,12 +11,13 @@
 //!
 //! All of them end when the server drains. What may wait for the disk runs on threads that may wait.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_core::ids::LogId;
 use anabranch_core::node::LogEffect;
-use anabranch_engine::counting::{Counted, Counting};
+use anabranch_engine::counting::Counted;
+use anabranch_engine::slices::SourceError;
 use anabranch_engine::{Engine, log_stats, tell_store};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
@@ -79,9 +80,29 @@ async fn deadlines(broker: Arc<Broker>) {
     }
 }
 
+/// Learns what members had been handed before the broker was started. A range that cannot be read stays unknown: then
+/// nothing moves away from that member, which is safe.
+async fn recall(broker: &Arc<Broker>) {
+    for task in broker.with(|core| core.engine.recalls()) {
+        let (reader, log) = (Arc::clone(broker), task.log());
+        let read = move || {
+            let records = task.read(&reader.store, &reader.scans)?;
+            reader.recalled(&task, &records);
+            Ok::<_, SourceError>(())
+        };
+        match tokio::task::spawn_blocking(read).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::error!(%log, %error, "what members were handed before the start cannot be read; they keep it");
+            }
+            Err(_) => return,
+        }
+    }
+}
+
 /// Lets the planner think, counting for it what it asks for.
 async fn planning(broker: Arc<Broker>) {
-    let counting = Arc::new(Mutex::new(Counting::default()));
+    recall(&broker).await;
     loop {
         let mut counted = Counted::default();
         for _ in 0..COUNTS_MAX {
@@ -89,12 +110,8 @@ async fn planning(broker: Arc<Broker>) {
             if tasks.is_empty() {
                 break;
             }
-            let (broker, counting) = (Arc::clone(&broker), Arc::clone(&counting));
-            let count = move || {
-                let mut counting = counting.lock().unwrap_or_else(PoisonError::into_inner);
-                counting.count(&broker.store, &broker.scans, &tasks)
-            };
-            match tokio::task::spawn_blocking(count).await {
+            let counter = Arc::clone(&broker);
+            match tokio::task::spawn_blocking(move || counter.count(&tasks)).await {
                 Ok(Ok(more)) => counted.extend(more),
                 Ok(Err((log, error))) => {
                     tracing::error!(%log, %error, "records cannot be counted, so nothing is decided about their group");

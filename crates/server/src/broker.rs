@@ -15,15 +15,19 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anabranch_core::group::{Caller, Connection, Coordinator, Effects, Token, Topics};
+use anabranch_core::cursor::Record;
+use anabranch_core::elastic::Snapshot;
+use anabranch_core::group::{Caller, Connection, Coordinator, Effects, Order, Ordered, Token, Topics};
 use anabranch_core::ids::{LogId, Lsn, Now, Offset};
 use anabranch_core::limits::SCAN_CACHE_BYTES_MAX;
 use anabranch_core::node::{LogEffect, Node};
-use anabranch_engine::counting::{CountTask, Counted};
+use anabranch_engine::counting::{CountTask, Counted, Counting};
 use anabranch_engine::fetch::{Fetch, Look, Reads};
+use anabranch_engine::recalling::RecallTask;
 use anabranch_engine::slices::ScanCache;
+use anabranch_engine::slices::SourceError;
 use anabranch_engine::{Engine, Outcome};
 use anabranch_store::Store;
 use anabranch_wire::ErrorCode;
@@ -59,6 +63,9 @@ pub(crate) struct Broker {
     pub(crate) deadline_moved: Notify,
     /// The planner of elastic groups is to be asked.
     pub(crate) plan_wanted: Notify,
+    /// The planner has decided or refused something.
+    pub(crate) decided: Notify,
+    counting: Mutex<Counting>,
     /// What the store is to do about logs now.
     pub(crate) log_effects: mpsc::UnboundedSender<Vec<LogEffect>>,
     short_of_space: AtomicBool,
@@ -131,6 +138,8 @@ impl Broker {
             data_dir,
             deadline_moved: Notify::new(),
             plan_wanted: Notify::new(),
+            decided: Notify::new(),
+            counting: Mutex::new(Counting::default()),
             log_effects,
             short_of_space: AtomicBool::new(false),
             fatal: watch::Sender::new(None),
@@ -241,7 +250,61 @@ impl Broker {
         let now = core.group_clock.now(self.clock.now());
         let (tasks, outcome) = core.engine.plan(now, counted);
         self.pass_on(&mut core, outcome);
+        self.decided.notify_waiters();
         tasks
+    }
+
+    /// Counts records for the planner; reads from the disk.
+    pub(crate) fn count(&self, tasks: &[CountTask]) -> Result<Counted, (LogId, SourceError)> {
+        let mut counting = self.counting.lock().unwrap_or_else(PoisonError::into_inner);
+        counting.count(&self.store, &self.scans, tasks)
+    }
+
+    /// Gives the planner an operator's order; what it wants counted first comes with the answer. `None`: no such group.
+    pub(crate) fn order(
+        &self,
+        group: &str,
+        counted: &Counted,
+        order: (Order, bool),
+    ) -> Option<(Ordered, Vec<CountTask>)> {
+        let mut core = self.lock();
+        let now = core.group_clock.now(self.clock.now());
+        let (ordered, outcome) = core.engine.order(now, group, counted, order);
+        self.pass_on(&mut core, outcome);
+        self.decided.notify_waiters();
+        ordered
+    }
+
+    /// The group as the planner sees it, and the moment.
+    pub(crate) fn look_at(&self, group: &str, counted: &Counted) -> Option<(Snapshot, Now)> {
+        let mut core = self.lock();
+        let now = core.group_clock.now(self.clock.now());
+        Some((core.engine.look_at(now, group, counted)?, now))
+    }
+
+    /// What is to be counted for an exact look at a group.
+    pub(crate) fn count_tasks_of(&self, group: &str) -> Vec<CountTask> {
+        let core = self.lock();
+        let now = core.group_clock.now(self.clock.now());
+        core.engine.count_tasks_of(now, group)
+    }
+
+    /// Stops the planner for a group, or lets it go on. `false`: there is no such group.
+    pub(crate) fn set_paused(&self, group: &str, paused: bool) -> bool {
+        let mut core = self.lock();
+        let exists = core.node().groups().groups().contains_key(group);
+        if exists {
+            core.engine.set_paused(group, paused);
+        }
+        exists
+    }
+
+    /// Takes what a member had been handed before the broker was started.
+    pub(crate) fn recalled(&self, task: &RecallTask, records: &[Record]) {
+        let mut core = self.lock();
+        let now = core.group_clock.now(self.clock.now());
+        let outcome = core.engine.recalled(now, task, records);
+        self.pass_on(&mut core, outcome);
     }
 
     /// When the planner wants to be asked next, real time; `None` if only something that happens can bring it on.

@@ -1,4 +1,4 @@
-//! Health over HTTP: `/healthz` says that the process lives, `/readyz` that it serves clients.
+//! HTTP: `/healthz` says that the process lives, `/readyz` that it serves clients; the rest is [`crate::admin`].
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,27 +10,30 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use crate::admin::routes::Door;
 use crate::connection::Shared;
 use crate::shutdown::Phase;
 
 /// Binds `HOST:PORT` and serves until the server has shut down.
-pub(crate) async fn spawn(bind: &str, shared: Arc<Shared>) -> io::Result<(SocketAddr, JoinHandle<()>)> {
+pub(crate) async fn spawn(
+    bind: &str,
+    shared: Arc<Shared>,
+    door: Door,
+) -> io::Result<(SocketAddr, JoinHandle<()>)> {
     let socket = TcpListener::bind(bind).await?;
     let address = socket.local_addr()?;
     let task = tokio::spawn(async move {
         let ended = Arc::clone(&shared.shutdown);
         let end = async move { ended.reached(Phase::Cut).await };
-        if let Err(error) = axum::serve(socket, routes(shared))
-            .with_graceful_shutdown(end)
-            .await
-        {
+        let service = routes(shared, door).into_make_service_with_connect_info::<SocketAddr>();
+        if let Err(error) = axum::serve(socket, service).with_graceful_shutdown(end).await {
             tracing::error!(%error, "the HTTP server has failed");
         }
     });
     Ok((address, task))
 }
 
-fn routes(shared: Arc<Shared>) -> Router {
+fn routes(shared: Arc<Shared>, door: Door) -> Router {
     let ready = move || {
         let ready = readiness(&shared);
         async move { ready }
@@ -38,6 +41,7 @@ fn routes(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
+        .merge(crate::admin::routes::routes(door))
 }
 
 fn readiness(shared: &Shared) -> (StatusCode, &'static str) {

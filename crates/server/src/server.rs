@@ -131,12 +131,15 @@ impl Server {
         let shared = Arc::new(shared(&config, engine.store().committed(), metrics));
         let mut http_address = None;
         let mut tasks = Vec::new();
+        let door = crate::admin::routes::Door::default();
         if let Some(bind) = &config.http {
             let failed = |error| StartError::Listen {
                 address: bind.clone(),
                 error,
             };
-            let (address, task) = http::spawn(bind, Arc::clone(&shared)).await.map_err(failed)?;
+            let (address, task) = http::spawn(bind, Arc::clone(&shared), Arc::clone(&door))
+                .await
+                .map_err(failed)?;
             http_address = Some(address);
             tasks.push(task);
         }
@@ -149,6 +152,8 @@ impl Server {
             data_dir: config.data_dir.clone(),
             log_effects,
         }));
+        // Only set once: this is the one broker of this server.
+        let _ = door.set(Arc::downgrade(&broker));
         let upkeep = Arc::new(Notify::new());
         listen_to_store(&broker, &upkeep);
         broker.chore(Engine::note_retention_clock);

@@ -11,3 +11,5 @@
 //! An answer that is no success carries a [`model::Refusal`].
 
 pub mod model;
+pub(crate) mod routes;
+mod view;

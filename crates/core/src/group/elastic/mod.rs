@@ -9,7 +9,7 @@
 //! - `moves`: what happens to a divided cursor when a member gets a partition, gives it up, leaves or comes back.
 //! - `slices`: fetches, commits and offset fetches of members that read slices.
 //! - `planning`: when the planner is asked; `view`: what it sees; `activity`: what members are doing; `act`: what
-//!   becomes of its decisions.
+//!   becomes of its decisions; `operate`: what an operator asks.
 //!
 //! Kafka's protocol was not made for this: most clients do not say who they are where it matters (OffsetFetch,
 //! ListOffsets, Fetch), and each library has habits that decide what can be done with it. So:
@@ -39,6 +39,7 @@ mod handed;
 mod identity;
 mod introduce;
 mod moves;
+mod operate;
 mod planning;
 mod promises;
 mod seen;
@@ -75,6 +76,7 @@ pub(super) use family::introduction;
 pub use family::{Family, Habits, Recognised, Rejoin, Since, recognise};
 pub(super) use identity::Identities;
 pub use identity::{Asker, Identity, Space};
+pub use operate::{Order, Ordered};
 pub use planning::CountWanted;
 pub(in crate::group) use slices::NotYet;
 pub use slices::{SliceFetch, SliceRecall};

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::view::Counts;
 use super::{Elastic, Key};
 use crate::cursor::Cursor;
-use crate::elastic::{self, DecisionLog, Entry, Reading, Refusal, Snapshot};
+use crate::elastic::{self, Decision, DecisionLog, Entry, Reading, Refusal, Snapshot};
 use crate::group::change::GroupChange;
 use crate::group::coordinator::{Coordinator, Effects, Step};
 use crate::group::topics::Topics;
@@ -87,33 +87,43 @@ impl Coordinator {
         self.note_quiet(step, group, &snapshot);
         let plan = elastic::plan(&snapshot);
         for decision in plan.decisions {
-            step.notice(group, decision.sentence());
-            let change = decision.change.clone();
-            let decision = Box::new(decision);
-            let group_id = group.to_owned();
-            self.record(
-                step,
-                GroupChange::Decided {
-                    group: group_id,
-                    decision,
-                },
-            );
-            self.act(step, group, &change);
+            self.carry_out(step, group, decision);
         }
         for refusal in plan.refusals {
             self.refuse(step, group, refusal);
         }
         let uncounted = plan.uncounted.iter();
         let keys: BTreeSet<Key> = uncounted.map(|one| (one.topic, one.partition)).collect();
-        let wanted = keys.into_iter().flat_map(|key| {
-            let offsets = self.offsets_asked_about(step, group, key).into_iter();
-            offsets.map(move |from| CountWanted {
+        keys.into_iter()
+            .flat_map(|key| self.counts_wanted(step, group, key))
+            .collect()
+    }
+
+    /// All counts that are asked about a partition.
+    pub(super) fn counts_wanted(&self, step: &Step<'_>, group: &str, key: Key) -> Vec<CountWanted> {
+        let offsets = self.offsets_asked_about(step, group, key).into_iter();
+        offsets
+            .map(|from| CountWanted {
                 topic: key.0,
                 partition: key.1,
                 from,
             })
-        });
-        wanted.collect()
+            .collect()
+    }
+
+    /// Notes a decision and does what it says.
+    pub(super) fn carry_out(&mut self, step: &mut Step<'_>, group: &str, decision: Decision) {
+        step.notice(group, decision.sentence());
+        let change = decision.change.clone();
+        let (group_id, decision) = (group.to_owned(), Box::new(decision));
+        self.record(
+            step,
+            GroupChange::Decided {
+                group: group_id,
+                decision,
+            },
+        );
+        self.act(step, group, &change);
     }
 
     /// A refusal is journalled when it is new; how often it came again is only counted.

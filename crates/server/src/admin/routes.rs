@@ -1,0 +1,259 @@
+//! The administration API: requests over HTTP to the engine and back.
+//!
+//! Reading is free; what changes something is for programs on this machine, since nobody is asked who they are: the
+//! request must come from a loopback address, and not from a page of another origin.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use anabranch_core::group::{Order, Ordered};
+use anabranch_core::ids::TopicId;
+use anabranch_engine::counting::Counted;
+use axum::extract::{ConnectInfo, Path, Query, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::ORIGIN;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::Deserialize;
+
+use super::model::{Decisions, Order as OrderBody, Refusal, RefusalDetail};
+use super::view;
+use crate::broker::Broker;
+
+/// Longest wait for a decision, whatever a request asks for.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// Most decisions in one answer.
+const DECISIONS_MAX: usize = 1_000;
+
+/// Times that records are counted for one request.
+const COUNTS_MAX: usize = 4;
+
+/// How requests find the broker: it is made after the listener, and ends before it.
+pub(crate) type Door = Arc<std::sync::OnceLock<Weak<Broker>>>;
+
+/// The routes, to be nested under nothing.
+pub(crate) fn routes(door: Door) -> Router {
+    let orders = Router::new()
+        .route("/api/v1/groups/{group}/split", post(split))
+        .route("/api/v1/groups/{group}/merge", post(merge))
+        .route("/api/v1/groups/{group}/pause", post(pause))
+        .route("/api/v1/groups/{group}/resume", post(resume))
+        .layer(middleware::from_fn(only_from_here));
+    Router::new()
+        .route("/api/v1/groups/{group}", get(group))
+        .route("/api/v1/groups/{group}/plan", get(plan))
+        .route("/api/v1/decisions", get(decisions))
+        .merge(orders)
+        .with_state(door)
+}
+
+/// Lets through what comes from this machine, and from no page of another origin.
+async fn only_from_here(
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if !peer.ip().is_loopback() {
+        return refused(
+            StatusCode::FORBIDDEN,
+            "forbidden",
+            "orders are taken from this machine only; run the command where the broker runs",
+        );
+    }
+    if request.headers().contains_key(ORIGIN) {
+        return refused(
+            StatusCode::FORBIDDEN,
+            "forbidden",
+            "orders are not taken from web pages",
+        );
+    }
+    next.run(request).await
+}
+
+fn refused(status: StatusCode, code: &str, message: &str) -> Response {
+    let error = RefusalDetail {
+        code: code.to_owned(),
+        message: message.to_owned(),
+    };
+    (status, Json(Refusal { error })).into_response()
+}
+
+fn broker(door: &Door) -> Result<Arc<Broker>, Box<Response>> {
+    let found = door.get().and_then(Weak::upgrade);
+    found.ok_or_else(|| {
+        Box::new(refused(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "unavailable",
+            "the broker is starting or ending",
+        ))
+    })
+}
+
+fn no_group(group: &str) -> Response {
+    let text = format!("there is no group {group:?} whose partitions the broker assigns");
+    refused(StatusCode::NOT_FOUND, "not-found", &text)
+}
+
+async fn group(State(door): State<Door>, Path(group): Path<String>) -> Response {
+    let broker = match broker(&door) {
+        Ok(broker) => broker,
+        Err(response) => return *response,
+    };
+    let counted = count_divided(&broker, &group).await;
+    match view::group(&broker, &group, &counted) {
+        Some(group) => Json(group).into_response(),
+        None => no_group(&group),
+    }
+}
+
+/// Counts what is left of divided partitions, so that the picture is exact.
+async fn count_divided(broker: &Arc<Broker>, group: &str) -> Counted {
+    let tasks = broker.count_tasks_of(group);
+    count(broker, tasks).await.unwrap_or_default()
+}
+
+async fn count(broker: &Arc<Broker>, tasks: Vec<anabranch_engine::counting::CountTask>) -> Option<Counted> {
+    if tasks.is_empty() {
+        return Some(Counted::default());
+    }
+    let broker = Arc::clone(broker);
+    let counted = tokio::task::spawn_blocking(move || broker.count(&tasks)).await;
+    counted.ok()?.ok()
+}
+
+async fn plan(State(door): State<Door>, Path(group): Path<String>) -> Response {
+    order(&door, &group, Order::Plan, true).await
+}
+
+async fn split(State(door): State<Door>, Path(group): Path<String>, Json(body): Json<OrderBody>) -> Response {
+    ordered(&door, &group, &body, Order::Split).await
+}
+
+async fn merge(State(door): State<Door>, Path(group): Path<String>, Json(body): Json<OrderBody>) -> Response {
+    ordered(&door, &group, &body, Order::Merge).await
+}
+
+async fn ordered(
+    door: &Door,
+    group: &str,
+    body: &OrderBody,
+    kind: impl Fn((TopicId, i32)) -> Order,
+) -> Response {
+    let broker = match broker(door) {
+        Ok(broker) => broker,
+        Err(response) => return *response,
+    };
+    let key = broker.with(|core| {
+        let topic = core.node().topic_by_name(&body.topic)?;
+        topic.log(body.partition).map(|_| (topic.id, body.partition))
+    });
+    let Some(key) = key else {
+        let text = format!(
+            "there is no partition {} of topic {:?}",
+            body.partition, body.topic
+        );
+        return refused(StatusCode::NOT_FOUND, "not-found", &text);
+    };
+    order(door, group, kind(key), body.dry_run).await
+}
+
+/// Gives an order, counting for the planner what it asks for.
+async fn order(door: &Door, group: &str, order: Order, dry_run: bool) -> Response {
+    let broker = match broker(door) {
+        Ok(broker) => broker,
+        Err(response) => return *response,
+    };
+    let mut counted = Counted::default();
+    for _ in 0..COUNTS_MAX {
+        let Some((ordered, tasks)) = broker.order(group, &counted, (order, dry_run)) else {
+            return no_group(group);
+        };
+        if tasks.is_empty() {
+            return Json(told(group, &ordered)).into_response();
+        }
+        match count(&broker, tasks).await {
+            Some(more) => counted.extend(more),
+            None => break,
+        }
+    }
+    refused(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "uncounted",
+        "the remaining records could not be counted in time; try again",
+    )
+}
+
+fn told(group: &str, ordered: &Ordered) -> Decisions {
+    let decided = ordered
+        .decisions
+        .iter()
+        .map(|decision| view::decided(group, 0, decision));
+    let refused = ordered
+        .refusals
+        .iter()
+        .map(|refusal| view::refused(group, 0, refusal, 1));
+    Decisions {
+        decisions: decided.chain(refused).collect(),
+        next: None,
+    }
+}
+
+async fn pause(State(door): State<Door>, Path(group): Path<String>) -> Response {
+    set_paused(&door, &group, true)
+}
+
+async fn resume(State(door): State<Door>, Path(group): Path<String>) -> Response {
+    set_paused(&door, &group, false)
+}
+
+fn set_paused(door: &Door, group: &str, paused: bool) -> Response {
+    let broker = match broker(door) {
+        Ok(broker) => broker,
+        Err(response) => return *response,
+    };
+    if !broker.set_paused(group, paused) {
+        return no_group(group);
+    }
+    Json(Decisions {
+        decisions: Vec::new(),
+        next: None,
+    })
+    .into_response()
+}
+
+/// Which decisions are asked for.
+#[derive(Debug, Deserialize)]
+struct Wanted {
+    group: Option<String>,
+    after: Option<u64>,
+    limit: Option<usize>,
+    wait_ms: Option<u64>,
+}
+
+async fn decisions(State(door): State<Door>, Query(wanted): Query<Wanted>) -> Response {
+    let broker = match broker(&door) {
+        Ok(broker) => broker,
+        Err(response) => return *response,
+    };
+    let wait = Duration::from_millis(wanted.wait_ms.unwrap_or(0)).min(WAIT_MAX);
+    let deadline = tokio::time::Instant::now() + wait;
+    let limit = wanted.limit.unwrap_or(DECISIONS_MAX).min(DECISIONS_MAX);
+    loop {
+        // Registered before the look, so that a decision in between is not missed.
+        let decided = broker.decided.notified();
+        tokio::pin!(decided);
+        decided.as_mut().enable();
+        let found = view::decisions(&broker, wanted.group.as_deref(), wanted.after, limit);
+        if !found.decisions.is_empty() || tokio::time::Instant::now() >= deadline {
+            return Json(found).into_response();
+        }
+        tokio::select! {
+            () = decided => {}
+            () = tokio::time::sleep_until(deadline) => {}
+        }
+    }
+}
