@@ -97,16 +97,13 @@ impl Broker {
         core: Option<u32>,
     ) -> Result<Self> {
         let log = File::create(places.work.join("broker.log"))?;
-        let mut command = match core {
-            Some(core) => {
-                let mut command = Command::new("taskset");
-                command
-                    .args(["-c", &core.to_string()])
-                    .arg(program(contender, places));
-                command
-            }
-            None => Command::new(program(contender, places)),
-        };
+        // Whatever becomes of the benchmark, no broker is left behind.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL"]);
+        if let Some(core) = core {
+            command.args(["taskset", "-c", &core.to_string()]);
+        }
+        command.arg(program(contender, places));
         match contender {
             Contender::Durable | Contender::Relaxed => {
                 let durability = if contender == Contender::Durable {

@@ -60,7 +60,6 @@ impl Round {
             Against::AtLeast(other, _) | Against::AtMost(other, _) => {
                 Some(own / self.number(other, row.metric)?)
             }
-            Against::OwnAtLeast(other, _) => Some(own / self.number(row.who, other)?),
             Against::Absolute(_) | Against::AbsoluteAtLeast(_) => Some(own),
         }
     }
@@ -110,7 +109,6 @@ fn line(row: &Row, rounds: &[Round]) -> Option<Line> {
     let (against, target, at_least) = match row.against {
         Against::AtLeast(other, target) => (format!("x {}", other.name()), target, true),
         Against::AtMost(other, target) => (format!("x {}", other.name()), target, false),
-        Against::OwnAtLeast(other, target) => (format!("x own {other}"), target, true),
         Against::Absolute(target) => (String::new(), target, false),
         Against::AbsoluteAtLeast(target) => (String::new(), target, true),
     };

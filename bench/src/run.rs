@@ -28,7 +28,13 @@ impl Plan {
 
     /// Measures all rounds.
     pub(crate) fn run(&self) -> Result<Vec<Round>> {
-        (0..self.scale.rounds).map(|number| self.round(number)).collect()
+        let rounds = (0..self.scale.rounds).map(|number| self.round(number)).collect();
+        // Tens of gigabytes, and of no use to anybody.
+        let data = self.places.work.join("data");
+        if data.exists() {
+            std::fs::remove_dir_all(&data).with_context(|| format!("cannot remove {}", data.display()))?;
+        }
+        rounds
     }
 
     fn round(&self, number: u32) -> Result<Round> {

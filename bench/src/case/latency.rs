@@ -27,6 +27,7 @@ pub(crate) fn run(contender: Contender, places: &Places, scale: Scale, numbers: 
         records_per_batch: 1,
         record_bytes: 1000,
         idempotent: false,
+        sealed: false,
         warm_up: Duration::ZERO,
         measured: warm,
         bytes_max: None,

@@ -9,6 +9,9 @@ use anyhow::{Context, Result};
 use std::thread;
 use std::time::Duration;
 
+/// How long a broker gets to remove the files of a deleted topic.
+const DELETION: Duration = Duration::from_secs(1);
+
 /// The load of P1: batches of 64 records of 1 KB from 16 connections with 5 requests under way each.
 fn bulk(scale: Scale) -> Load {
     Load {
@@ -18,6 +21,7 @@ fn bulk(scale: Scale) -> Load {
         records_per_batch: 64,
         record_bytes: 1024,
         idempotent: false,
+        sealed: false,
         warm_up: Duration::from_secs(1),
         measured: Duration::from_secs(scale.load_seconds),
         bytes_max: None,
@@ -68,8 +72,8 @@ pub(crate) fn producers(
         ..one.clone()
     };
     let cases = [
-        ("p1", "P1 P3 P4 P8 U1", one.clone()),
-        ("p2", "P2", small),
+        ("p1", "P1 P3 P4 U1", one.clone()),
+        ("p2", "P2 P4", small.clone()),
         (
             "p3_16",
             "P3 P4",
@@ -86,13 +90,29 @@ pub(crate) fn producers(
                 ..one.clone()
             },
         ),
-        ("p5", "P5", lone),
+        (
+            "p4_256",
+            "P4",
+            Load {
+                partitions: 256,
+                ..small
+            },
+        ),
+        ("p5", "P5", lone.clone()),
+        (
+            "p5_1",
+            "P5",
+            Load {
+                connections: 1,
+                ..lone
+            },
+        ),
         (
             "p8",
             "P8",
             Load {
                 idempotent: true,
-                ..one
+                ..one.clone()
             },
         ),
     ];
@@ -101,22 +121,94 @@ pub(crate) fn producers(
             run(broker, name, &load, numbers).with_context(|| format!("load {name}"))?;
         }
     }
+    if broker.contender != Contender::Durable {
+        return Ok(());
+    }
+    if wanted("P3") {
+        let many = Load {
+            partitions: 256,
+            ..one.clone()
+        };
+        let ratio = paired(broker, "p3-pairs", &many, &one)?;
+        numbers.insert("p3_256.to_one".into(), ratio);
+    }
+    if wanted("P8") {
+        let idempotent = Load {
+            idempotent: true,
+            ..one.clone()
+        };
+        let plain = Load { sealed: true, ..one };
+        let ratio = paired(broker, "p8-pairs", &idempotent, &plain)?;
+        numbers.insert("p8.to_plain".into(), ratio);
+    }
     Ok(())
 }
 
+/// Pairs of slices that one load is compared with another in.
+const PAIRS: u32 = 7;
+
+/// The median ratio of two loads on one broker, run in short slices, each pair in the other order than the one before: the
+/// speed of a virtual disk drifts more from minute to minute than the loads differ.
+fn paired(broker: &Broker, name: &str, load: &Load, base: &Load) -> Result<f64> {
+    let slice = |kind: &str, pair: u32, load: &Load| -> Result<f64> {
+        let topic = format!("{name}-{kind}-{pair}");
+        let load = Load {
+            warm_up: load.warm_up / 4,
+            measured: load.measured / 4,
+            ..load.clone()
+        };
+        with_topic(broker, &topic, load.partitions, |_| {
+            Ok(produce::run(&broker.address, &topic, &load, || ())?.megabytes_per_second())
+        })
+    };
+    let mut ratios = Vec::new();
+    for pair in 0..PAIRS {
+        let (of, to) = if pair % 2 == 0 {
+            let of = slice("of", pair, load)?;
+            (of, slice("to", pair, base)?)
+        } else {
+            let to = slice("to", pair, base)?;
+            (slice("of", pair, load)?, to)
+        };
+        ratios.push(of / to);
+    }
+    ratios.sort_by(f64::total_cmp);
+    Ok(ratios[ratios.len() / 2])
+}
+
+/// Creates a topic for one load, lends it, and deletes it, so that the next load finds the disk as this one did.
+fn with_topic<T>(
+    broker: &Broker,
+    name: &str,
+    partitions: i32,
+    work: impl FnOnce(&mut Admin) -> Result<T>,
+) -> Result<T> {
+    // Kafka keeps the files of a deleted topic for a minute unless it is told not to.
+    let settings: &[(&str, &str)] = match broker.contender.is_kafka() {
+        true => &[("file.delete.delay.ms", "500")],
+        false => &[],
+    };
+    let mut admin = Admin::connect(&broker.address)?;
+    admin.create_topic(name, partitions, settings)?;
+    let done = work(&mut admin)?;
+    admin.delete_topic(name)?;
+    thread::sleep(DELETION);
+    Ok(done)
+}
+
 fn run(broker: &Broker, name: &str, load: &Load, numbers: &mut Numbers) -> Result<()> {
-    // Little is kept, so that a full disk decides no round.
-    let keep = [("retention.bytes", "1073741824")];
-    Admin::connect(&broker.address)?.create_topic(name, load.partitions, &keep)?;
     let mut before = 0.0;
-    let achieved = produce::run(&broker.address, name, load, || before = broker.cpu_seconds())?;
-    let cpu = broker.cpu_seconds() - before;
+    let achieved = with_topic(broker, name, load.partitions, |_| {
+        let begun = || before = broker.cpu_seconds();
+        let achieved = produce::run(&broker.address, name, load, begun)?;
+        numbers.insert(
+            format!("{name}.cpu_s_per_gb"),
+            (broker.cpu_seconds() - before) / (achieved.bytes as f64 / 1e9),
+        );
+        Ok(achieved)
+    })?;
     numbers.insert(format!("{name}.mb_s"), achieved.megabytes_per_second());
     numbers.insert(format!("{name}.records_s"), achieved.records_per_second());
-    numbers.insert(
-        format!("{name}.cpu_s_per_gb"),
-        cpu / (achieved.bytes as f64 / 1e9),
-    );
     numbers.insert(
         format!("{name}.p50_us"),
         achieved.answer_us.value_at_quantile(0.5) as f64,
@@ -128,37 +220,44 @@ fn run(broker: &Broker, name: &str, load: &Load, numbers: &mut Numbers) -> Resul
     Ok(())
 }
 
-/// C1: readers that follow a producer of 200 MB/s, one group and eight.
+/// The rates of C1: readers, and bytes that are produced each second: a steady rate for the cost, and more than eight
+/// readers can be given for the most that they get.
+const TAILING: [(&str, usize, u64); 3] = [
+    ("c1_1", 1, 200_000_000),
+    ("c1_8", 8, 200_000_000),
+    ("c1_8_max", 8, 600_000_000),
+];
+
+/// C1: readers that follow a producer, one group and eight.
 pub(crate) fn tailing(broker: &Broker, scale: Scale, numbers: &mut Numbers) -> Result<()> {
     if broker.contender == Contender::KafkaSync {
         return Ok(());
     }
-    for readers in [1, 8] {
-        let topic = format!("c1-{readers}");
-        Admin::connect(&broker.address)?.create_topic(&topic, 1, &[("retention.bytes", "1073741824")])?;
+    for (name, readers, rate) in TAILING {
+        let topic = name.to_owned();
         let seconds = Duration::from_secs(scale.load_seconds);
         let load = Load {
             connections: 4,
-            bytes_per_second: Some(200_000_000),
+            bytes_per_second: Some(rate),
             warm_up: Duration::from_millis(500),
             measured: seconds,
             ..bulk(scale)
         };
-        let (address, name) = (broker.address.clone(), topic.clone());
-        let producer = thread::spawn(move || produce::run(&address, &name, &load, || ()));
+        let (address, to) = (broker.address.clone(), topic.clone());
         let before = broker.cpu_seconds();
-        let read = consume::tail(&broker.address, &topic, readers, 0, seconds)?;
-        let cpu = broker.cpu_seconds() - before;
-        let produced = producer
-            .join()
-            .map_err(|_| anyhow::anyhow!("the producer panicked"))??;
+        let (read, produced, cpu) = with_topic(broker, &topic, 1, |_| {
+            let producer = thread::spawn(move || produce::run(&address, &to, &load, || ()));
+            let read = consume::tail(&broker.address, &topic, readers, 0, seconds)?;
+            let cpu = broker.cpu_seconds() - before;
+            let produced = producer
+                .join()
+                .map_err(|_| anyhow::anyhow!("the producer panicked"))??;
+            Ok((read, produced, cpu))
+        })?;
         let moved = (read.bytes + produced.bytes) as f64 / 1e9;
-        numbers.insert(format!("c1_{readers}.read_mb_s"), read.megabytes_per_second());
-        numbers.insert(
-            format!("c1_{readers}.produced_mb_s"),
-            produced.megabytes_per_second(),
-        );
-        numbers.insert(format!("c1_{readers}.cpu_s_per_gb"), cpu / moved);
+        numbers.insert(format!("{name}.read_mb_s"), read.megabytes_per_second());
+        numbers.insert(format!("{name}.produced_mb_s"), produced.megabytes_per_second());
+        numbers.insert(format!("{name}.cpu_s_per_gb"), cpu / moved);
     }
     Ok(())
 }
@@ -168,22 +267,22 @@ pub(crate) fn catch_up(broker: &Broker, scale: Scale, numbers: &mut Numbers) -> 
     if broker.contender == Contender::KafkaSync {
         return Ok(());
     }
-    let mut admin = Admin::connect(&broker.address)?;
-    admin.create_topic("c2", 1, &[])?;
     let load = Load {
         bytes_max: Some(scale.catch_up_gb * 1_000_000_000),
         warm_up: Duration::ZERO,
         measured: Duration::from_secs(600),
         ..bulk(scale)
     };
-    produce::run(&broker.address, "c2", &load, || ())?;
-    let end = admin.end_offset("c2", 0)?;
-    let before = broker.cpu_seconds();
-    let read = consume::catch_up(&broker.address, "c2", &[end], Duration::from_secs(600))?;
-    numbers.insert("c2.mb_s".into(), read.megabytes_per_second());
-    numbers.insert(
-        "c2.cpu_s_per_gb".into(),
-        (broker.cpu_seconds() - before) / (read.bytes as f64 / 1e9),
-    );
-    Ok(())
+    with_topic(broker, "c2", 1, |admin| {
+        produce::run(&broker.address, "c2", &load, || ())?;
+        let end = admin.end_offset("c2", 0)?;
+        let before = broker.cpu_seconds();
+        let read = consume::catch_up(&broker.address, "c2", &[end], Duration::from_secs(600))?;
+        numbers.insert("c2.mb_s".into(), read.megabytes_per_second());
+        numbers.insert(
+            "c2.cpu_s_per_gb".into(),
+            (broker.cpu_seconds() - before) / (read.bytes as f64 / 1e9),
+        );
+        Ok(())
+    })
 }

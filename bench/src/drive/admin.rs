@@ -56,6 +56,18 @@ impl Admin {
         self.wait_for_leaders(topic, partitions)
     }
 
+    /// Deletes a topic (DeleteTopics version 1).
+    pub(crate) fn delete_topic(&mut self, topic: &str) -> Result<()> {
+        let mut frame = Frame::request(20, 1);
+        frame.i32(1);
+        frame.string(topic);
+        frame.i32(60_000);
+        let answer = self.call(frame.finish())?;
+        let error = number(&answer, 4 + 4 + 2 + topic.len())?;
+        ensure!(error == 0, "deleting {topic}: error {error}");
+        Ok(())
+    }
+
     /// Repeats Metadata (version 1) until every partition has a leader, and asks each for its end: Kafka needs a moment
     /// for the first, and another until the leaders know that they lead.
     fn wait_for_leaders(&mut self, topic: &str, partitions: i32) -> Result<()> {

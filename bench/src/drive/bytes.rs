@@ -99,11 +99,13 @@ impl Produce {
         self.frame[self.partition_at..self.partition_at + 4].copy_from_slice(&partition.to_be_bytes());
     }
 
-    /// Writes producer id, epoch 0 and sequence into the batch, and the checksum that covers them.
+    /// Writes producer id, epoch 0 and sequence into the batch, and the checksum that covers them; id and sequence -1, with
+    /// epoch -1, stand for no producer.
     pub(crate) fn set_sequence(&mut self, producer_id: i64, sequence: i32) {
+        let epoch = if producer_id < 0 { -1_i16 } else { 0 };
         let batch = &mut self.frame[self.batch_at..];
         batch[43..51].copy_from_slice(&producer_id.to_be_bytes());
-        batch[51..53].copy_from_slice(&0_i16.to_be_bytes());
+        batch[51..53].copy_from_slice(&epoch.to_be_bytes());
         batch[53..57].copy_from_slice(&sequence.to_be_bytes());
         seal(batch);
     }

@@ -11,6 +11,13 @@ use mio::{Events, Interest, Poll, Token};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+/// Requests to each of several partitions before anything counts: a broker may do much at the first ones. Kafka maps two
+/// index files of 10 MB per partition, and a first touch fills a whole read-ahead window with zeros: 8 MB on some disks.
+const PRIMING_REQUESTS: u64 = 8;
+
+/// How long that may take.
+const PRIMING_MAX: Duration = Duration::from_secs(120);
+
 /// A load of producers.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
@@ -20,6 +27,8 @@ pub(crate) struct Load {
     pub(crate) records_per_batch: usize,
     pub(crate) record_bytes: usize,
     pub(crate) idempotent: bool,
+    /// Whether the driver computes each batch's checksum anew, as it must for an idempotent producer: for a comparison with one.
+    pub(crate) sealed: bool,
     /// How long the load runs before anything counts.
     pub(crate) warm_up: Duration,
     /// How long it counts.
@@ -28,6 +37,16 @@ pub(crate) struct Load {
     pub(crate) bytes_max: Option<u64>,
     /// At most so many bytes of values a second, spread evenly.
     pub(crate) bytes_per_second: Option<u64>,
+}
+
+impl Load {
+    fn priming_bytes(&self) -> u64 {
+        if self.partitions == 1 || self.bytes_max.is_some() {
+            return 0;
+        }
+        let request = (self.records_per_batch * self.record_bytes) as u64;
+        u64::from(self.partitions.unsigned_abs()) * PRIMING_REQUESTS * request
+    }
 }
 
 /// What a load achieved while it counted.
@@ -93,6 +112,10 @@ pub(crate) fn run(address: &str, topic: &str, load: &Load, on_measured: impl FnO
         if meter.done() {
             return Ok(meter.achieved());
         }
+        ensure!(
+            meter.begin.elapsed() < load.warm_up + load.measured + PRIMING_MAX,
+            "the load has not reached all partitions within {PRIMING_MAX:?}"
+        );
     }
 }
 
@@ -139,6 +162,8 @@ impl Producer {
                 let sequence = &mut self.sequences[usize::try_from(self.partition)?];
                 request.set_sequence(self.id, *sequence);
                 *sequence += i32::try_from(load.records_per_batch)?;
+            } else if load.sealed {
+                request.set_sequence(-1, -1);
             }
             set_correlation(&mut request.frame, 1);
             self.socket.queue(&request.frame);
@@ -165,6 +190,10 @@ impl Producer {
 struct Meter {
     begin: Instant,
     warm_up: Duration,
+    /// What must be acknowledged, too, before anything counts.
+    warm_up_bytes: u64,
+    /// When counting began.
+    counting_since: Option<Instant>,
     measured: Duration,
     bytes_max: u64,
     bytes_per_second: Option<u64>,
@@ -180,6 +209,8 @@ impl Meter {
         Self {
             begin: Instant::now(),
             warm_up: load.warm_up,
+            warm_up_bytes: load.priming_bytes(),
+            counting_since: None,
             measured: load.measured,
             bytes_max: load.bytes_max.unwrap_or(u64::MAX),
             bytes_per_second: load.bytes_per_second,
@@ -206,8 +237,14 @@ impl Meter {
         may
     }
 
-    fn counting(&self) -> bool {
-        self.begin.elapsed() >= self.warm_up
+    fn counting(&mut self) -> bool {
+        if self.counting_since.is_none()
+            && self.begin.elapsed() >= self.warm_up
+            && self.total_bytes >= self.warm_up_bytes
+        {
+            self.counting_since = Some(Instant::now());
+        }
+        self.counting_since.is_some()
     }
 
     fn count(&mut self, load: &Load, answer: Duration) {
@@ -222,11 +259,16 @@ impl Meter {
     }
 
     fn done(&self) -> bool {
-        self.total_bytes >= self.bytes_max || self.begin.elapsed() >= self.warm_up + self.measured
+        self.total_bytes >= self.bytes_max
+            || self
+                .counting_since
+                .is_some_and(|since| since.elapsed() >= self.measured)
     }
 
     fn achieved(self) -> Achieved {
-        let seconds = self.begin.elapsed().saturating_sub(self.warm_up).as_secs_f64();
+        let seconds = self
+            .counting_since
+            .map_or(0.0, |since| since.elapsed().as_secs_f64());
         Achieved {
             records: self.records,
             bytes: self.bytes,
