@@ -34,11 +34,6 @@ use clap::Parser;
 use crate::cli::{Cli, Command};
 use crate::failure::Outcome;
 
-/// Receive buffers, answers and what is read from disk come and go in pieces of up to a MiB; the allocator of the C
-/// library gives such pieces back to the kernel each time, and touching fresh memory costs more than all else about them.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let format = cli.format;
