@@ -38,13 +38,13 @@ rows! {
     MERGE_DELAY: "elastic.merge.delay.ms", Long, "300000", Check::AtLeast(0),
         "A divided partition without any record to read for so long, in milliseconds, flows together at one member and \
          becomes plain again. Shares of members that left do not wait for it.";
-    MODE: "elastic.mode", String, "slices", Check::OneOf(&["off", "queues", "slices"]),
+    MODE: "elastic.mode", String, "off", Check::OneOf(&["off", "queues", "slices"]),
         "How a topic follows the size of its groups. slices: the unread records of a partition are divided by key among \
-         the members, when some have nothing to do. off: as Apache Kafka; what is divided flows together. \
+         the members, when some have nothing to do. off: as Apache Kafka; nothing is divided any more. \
          queues: the number of queues follows the largest group; not built yet, so that for now it is as off.";
     OFFSETS: "elastic.offsets", String, "on-split", Check::OneOf(&["always", "on-split"]),
         "When a group's offsets begin to carry the number of a slice. on-split: at the first division, at which the owner \
-         of the partition gives it up once. always: from the first committed offset on, so that not even that happens.";
+         of the partition gives it up once. always: accepted, and for now the same.";
     SLICES_MAX: "elastic.slices.max", Int, "64", Check::Between(1, 4096),
         "The most members that share one partition of a group.";
     SPLIT_COOLDOWN: "elastic.split.cooldown.ms", Long, "1000", Check::AtLeast(0),
@@ -61,8 +61,7 @@ rows! {
         "A member that was handed records and has not committed anything for so long, in milliseconds, counts as one \
          that never commits: nothing is moved away from it until it does.";
     WATCHDOG_FETCH: "elastic.watchdog.fetch.ms", Long, "10000", Check::AtLeast(100),
-        "A member that was given a share and does not read it for so long, in milliseconds, is made to fetch its \
-         positions again, once; then the group is not divided any more.";
+        "Accepted without effect: a member that was given a share and does not read it is not looked for yet.";
 }
 
 /// Keys about a group as a whole: topics have none.

@@ -6,11 +6,11 @@ use crate::config::{Layers, Reader, Scope, Source, Values, lookup};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// The unread records of a partition are divided by key.
-    #[default]
     Slices,
     /// The number of queues follows the largest group; nothing is divided.
     Queues,
     /// Not at all.
+    #[default]
     Off,
 }
 
@@ -106,9 +106,9 @@ impl ElasticSettings {
         let count = |key: &str| read(key).count(key);
         Self {
             mode: match text("elastic.mode").as_str() {
-                "off" => Mode::Off,
+                "slices" => Mode::Slices,
                 "queues" => Mode::Queues,
-                _ => Mode::Slices,
+                _ => Mode::Off,
             },
             evidence: match text("elastic.commit.evidence").as_str() {
                 "latest" => CommitEvidence::Latest,
@@ -147,9 +147,13 @@ impl GroupElasticSettings {
 }
 
 impl Default for ElasticSettings {
+    /// Those of a topic that is divided, with all else as it is unless somebody sets it.
     fn default() -> Self {
         let none = Values::new();
-        Self::new(&none, &none, nothing_set(&none))
+        Self {
+            mode: Mode::Slices,
+            ..Self::new(&none, &none, nothing_set(&none))
+        }
     }
 }
 
@@ -193,7 +197,7 @@ mod tests {
             let settings = ElasticSettings::new(topic, group, layers);
             (settings.split_min_remaining, settings.mode)
         };
-        assert_eq!(least(&none, &none), (10, Mode::Slices));
+        assert_eq!(least(&none, &none), (10, Mode::Off));
         assert_eq!(least(&topic, &none), (20, Mode::Off));
         assert_eq!(least(&topic, &group), (30, Mode::Slices));
         assert_eq!(least(&none, &group), (30, Mode::Slices));
@@ -214,6 +218,6 @@ mod tests {
         let none = Values::new();
         let odd = values(&[("elastic.mode", "sometimes"), ("elastic.slices.max", "many")]);
         let settings = ElasticSettings::new(&odd, &odd, nothing_set(&none));
-        assert_eq!((settings.mode, settings.slices_max), (Mode::Slices, 64));
+        assert_eq!((settings.mode, settings.slices_max), (Mode::Off, 64));
     }
 }

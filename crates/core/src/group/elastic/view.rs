@@ -41,7 +41,13 @@ impl Coordinator {
             paused: self.elastic.paused.contains(group),
             ..Snapshot::default()
         };
-        let all: BTreeSet<TopicId> = wanted.values().flatten().copied().collect();
+        let mut all: BTreeSet<TopicId> = wanted.values().flatten().copied().collect();
+        let cursors = self
+            .groups
+            .get(group)
+            .into_iter()
+            .flat_map(|group| group.cursors.keys());
+        all.extend(cursors.map(|(topic, _)| *topic));
         for topic in all {
             if let Some(view) = self.topic_view(step, group, topic, counts) {
                 snapshot.topics.insert(topic, view);
