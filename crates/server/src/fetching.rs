@@ -37,7 +37,7 @@ pub(crate) struct Found {
     pub(crate) batches: Vec<Bytes>,
 }
 
-/// All of it: one [`Found`] per [`Want`], in order.
+/// All of it: one [`Found`] per [`Want`](anabranch_engine::fetch::Want), in order.
 pub(crate) struct Done {
     pub(crate) found: Vec<Found>,
     /// The entry that it waits for.

@@ -61,6 +61,8 @@ mod harness;
 #[cfg(test)]
 mod offsets_test;
 #[cfg(test)]
+mod requests;
+#[cfg(test)]
 mod walk;
 
 pub use api::{

@@ -12,7 +12,7 @@ use crate::group::change::GroupChange;
 use crate::group::coordinator::{Coordinator, Effects, Step, to_ms};
 use crate::group::elastic::ClientFacts;
 use crate::group::ids::member_id;
-use crate::group::state::{Current, Held, Kind, Member, MemberState, Partitions, Progress};
+use crate::group::state::{Current, Held, Kind, Member, Partitions, Progress};
 use crate::group::timers::{TimerKey, TimerKind};
 use crate::group::topics::Topics;
 use crate::ids::{Now, TopicId};
@@ -21,9 +21,6 @@ use crate::ids::{Now, TopicId};
 const JOIN: i32 = 0;
 /// Leaves.
 const LEAVE: i32 = -1;
-/// Longest heartbeat interval while work may move between members, milliseconds.
-const HEARTBEAT_WHILE_MOVING_MS: i32 = 1_000;
-
 /// A static member that means to come back under its instance id.
 const LEAVE_FOR_A_WHILE: i32 = -2;
 
@@ -333,22 +330,6 @@ impl Coordinator {
             heartbeat_interval_ms: self.heartbeat_interval_ms(group),
             assignment,
         })
-    }
-
-    /// How soon the member is to be heard of again. While a partition is shared, or a member waits for work, members
-    /// are to learn of changes soon.
-    fn heartbeat_interval_ms(&self, group: &str) -> i32 {
-        let usual = self.timings(group).heartbeat_interval_ms;
-        let is_moving = self.consumer(group).is_some_and(|consumer| {
-            let waits = |state: &MemberState| state.target.is_empty();
-            !consumer.shared.is_empty()
-                || (consumer.members.len() > 1 && consumer.members.values().any(waits))
-        });
-        if is_moving {
-            usual.min(HEARTBEAT_WHILE_MOVING_MS)
-        } else {
-            usual
-        }
     }
 
     /// Epochs -1 and -2.

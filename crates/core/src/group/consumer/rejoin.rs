@@ -1,9 +1,29 @@
-//! When a classic member has to join again.
+//! How soon members learn of changes: when a classic one has to join again, when the others are to be heard of next.
 
 use crate::group::coordinator::Coordinator;
+use crate::group::state::MemberState;
 use crate::ids::TopicId;
 
+/// Longest heartbeat interval while work may move between members, milliseconds.
+const HEARTBEAT_WHILE_MOVING_MS: i32 = 1_000;
+
 impl Coordinator {
+    /// How soon the member is to be heard of again. While a partition is shared, or a member waits for work, members
+    /// are to learn of changes soon.
+    pub(super) fn heartbeat_interval_ms(&self, group: &str) -> i32 {
+        let usual = self.timings(group).heartbeat_interval_ms;
+        let is_moving = self.consumer(group).is_some_and(|consumer| {
+            let waits = |state: &MemberState| state.target.is_empty();
+            !consumer.shared.is_empty()
+                || (consumer.members.len() > 1 && consumer.members.values().any(waits))
+        });
+        if is_moving {
+            usual.min(HEARTBEAT_WHILE_MOVING_MS)
+        } else {
+            usual
+        }
+    }
+
     /// Whether a classic member has to rejoin: it must give something up, or what it waits for has become free. A
     /// member whose assignment stays as it is is left alone, however often the epoch grows.
     pub(in crate::group) fn must_rejoin(&self, group: &str, member_id: &str) -> bool {
