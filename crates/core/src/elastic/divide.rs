@@ -15,6 +15,9 @@ use super::inputs::{Candidate, DivideInputs, Needy};
 use super::settings::Mode;
 use crate::slots::SlotSet;
 
+/// A slot that has so many times the records of all others, and is left alone with its owner, is called a hot key.
+const HOT_TO_OTHERS: u64 = 3;
+
 /// Which share is divided, for whom, by what means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
@@ -138,7 +141,8 @@ fn change(inputs: &DivideInputs, choice: &Choice, victim: &Candidate, weights: &
     }
     let all_drained = takers.iter().all(|(needy, _)| needy.drained);
     let alone = weights.hottest().is_some_and(|hottest| {
-        hottest.records >= hottest.others && kept.slots.len() == 1 && kept.slots.contains(hottest.slot)
+        let most = hottest.records / HOT_TO_OTHERS >= hottest.others;
+        most && kept.slots.len() == 1 && kept.slots.contains(hottest.slot)
     });
     Change {
         kind: match (alone, all_drained) {

@@ -55,6 +55,25 @@ mod settings;
 mod snapshot;
 mod text;
 
+#[cfg(test)]
+mod calm_test;
+#[cfg(test)]
+mod claims_test;
+#[cfg(test)]
+mod codec_test;
+#[cfg(test)]
+mod cut_test;
+#[cfg(test)]
+mod faults_test;
+#[cfg(test)]
+mod harness;
+#[cfg(test)]
+mod log_test;
+#[cfg(test)]
+mod obstacles_test;
+#[cfg(test)]
+mod world_test;
+
 pub use counts::{Precision, SlotCounts};
 pub use decision::{
     Change, Decision, How, Kind, Move, Outcome, PassedOver, Refusal, ShareChange, Why, WhyNot,

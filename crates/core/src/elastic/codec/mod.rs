@@ -145,6 +145,16 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The words that have numbers, for tests.
+#[cfg(test)]
+pub(super) fn words() -> (
+    &'static [super::Kind],
+    &'static [super::Why],
+    &'static [super::How],
+) {
+    (&change::KINDS, &change::WHYS, &change::HOWS)
+}
+
 impl Decision {
     /// The decision as bytes.
     pub fn encode(&self) -> Vec<u8> {
