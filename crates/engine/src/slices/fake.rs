@@ -154,7 +154,7 @@ impl Fake {
         let mut all = Vec::new();
         for batch in self.batches.iter().filter(|batch| !header(batch).is_control()) {
             let set = records(batch, &LIMITS).unwrap();
-            for record in set.iter() {
+            for record in &set {
                 let Ok(record) = record else { break };
                 let slot = match record.key {
                     Some(key) => anabranch_wire::slot::slot_of_key(key),

@@ -8,9 +8,10 @@
 //! One reader at a time loads batches of a log. The others of that log wait for it, since most likely it loads what they
 //! want, too; those who may not wait are told to come back on a thread that may.
 //!
-//! Eviction is second chance: what was used since the hand last passed stays for one more round.
+//! What was not used for longest goes first. To be loaded counts as a use, or what was loaded ahead would go before what
+//! everybody has read.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use anabranch_core::ids::{LogId, Offset};
@@ -142,78 +143,77 @@ pub struct ScanCache {
 
 #[derive(Debug, Default)]
 struct Inner {
-    stretches: BTreeMap<(LogId, Offset), Held>,
-    /// Keys in the order in which they are considered for eviction.
-    ring: VecDeque<(LogId, Offset)>,
+    stretches: BTreeMap<Key, Held>,
+    /// The same by time of last use, oldest first.
+    by_use: BTreeMap<u64, Key>,
+    uses: u64,
     bytes: usize,
     /// Logs that somebody is loading.
     loading: BTreeSet<LogId>,
 }
 
+/// A log, and the first offset of a stretch.
+type Key = (LogId, Offset);
+
 #[derive(Debug)]
 struct Held {
     stretch: Arc<Stretch>,
     bytes: usize,
-    used: bool,
+    last_use: u64,
 }
 
 impl Inner {
     fn find(&mut self, log: LogId, offset: Offset) -> Option<Arc<Stretch>> {
-        let (_, held) = self
-            .stretches
-            .range_mut((log, Offset::MIN)..=(log, offset))
-            .next_back()?;
-        (held.stretch.last >= offset).then(|| {
-            held.used = true;
-            Arc::clone(&held.stretch)
-        })
+        let reach = (log, Offset::MIN)..=(log, offset);
+        let (key, held) = self.stretches.range_mut(reach).next_back()?;
+        if held.stretch.last < offset {
+            return None;
+        }
+        self.uses += 1;
+        self.by_use.remove(&held.last_use);
+        self.by_use.insert(self.uses, *key);
+        held.last_use = self.uses;
+        Some(Arc::clone(&held.stretch))
     }
 
     fn insert(&mut self, log: LogId, stretch: Arc<Stretch>, bytes_max: usize) {
         let key = (log, stretch.first);
         let bytes = stretch.bytes.len() + STRETCH_OVERHEAD;
+        self.remove(key);
+        self.uses += 1;
+        self.by_use.insert(self.uses, key);
         let held = Held {
             stretch,
             bytes,
-            used: false,
+            last_use: self.uses,
         };
-        match self.stretches.insert(key, held) {
-            Some(old) => self.bytes -= old.bytes,
-            None => self.ring.push_back(key),
-        }
+        self.stretches.insert(key, held);
         self.bytes += bytes;
         self.evict(bytes_max);
     }
 
     /// Adds what opening brought.
-    fn charge(&mut self, key: (LogId, Offset), stretch: &Arc<Stretch>, extra: usize, bytes_max: usize) {
-        if let Some(held) = self
-            .stretches
-            .get_mut(&key)
-            .filter(|held| Arc::ptr_eq(&held.stretch, stretch))
-        {
+    fn charge(&mut self, key: Key, stretch: &Arc<Stretch>, extra: usize, bytes_max: usize) {
+        let held = self.stretches.get_mut(&key);
+        if let Some(held) = held.filter(|held| Arc::ptr_eq(&held.stretch, stretch)) {
             held.bytes += extra;
             self.bytes += extra;
             self.evict(bytes_max);
         }
     }
 
+    fn remove(&mut self, key: Key) {
+        if let Some(held) = self.stretches.remove(&key) {
+            self.by_use.remove(&held.last_use);
+            self.bytes -= held.bytes;
+        }
+    }
+
     fn evict(&mut self, bytes_max: usize) {
         while self.bytes > bytes_max
-            && let Some(key) = self.ring.pop_front()
+            && let Some((_, key)) = self.by_use.pop_first()
         {
-            match self.stretches.get_mut(&key) {
-                Some(held) if held.used => {
-                    held.used = false;
-                    self.ring.push_back(key);
-                }
-                Some(_) => {
-                    if let Some(held) = self.stretches.remove(&key) {
-                        self.bytes -= held.bytes;
-                    }
-                }
-                None => {}
-            }
+            self.remove(key);
         }
     }
 }
@@ -256,11 +256,8 @@ impl ScanCache {
             .map(|(key, _)| *key)
             .collect();
         for key in keys {
-            if let Some(held) = inner.stretches.remove(&key) {
-                inner.bytes -= held.bytes;
-            }
+            inner.remove(key);
         }
-        inner.ring.retain(|key| key.0 != log);
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -67,13 +67,11 @@ const LIMITS: ReadLimits = ReadLimits {
     scan_bytes_max: 8 << 20,
 };
 
+/// Offsets and keys.
+type Records = Vec<(Offset, Vec<u8>)>;
+
 /// Reads slices to their ends by turns. Gives what each was given, and the cost of all.
-fn read_all(
-    source: &dyn Source,
-    cache: &ScanCache,
-    sieves: &[Sieve],
-    end: Offset,
-) -> (Vec<Vec<(Offset, Vec<u8>)>>, Cost) {
+fn read_all(source: &dyn Source, cache: &ScanCache, sieves: &[Sieve], end: Offset) -> (Vec<Records>, Cost) {
     let mut found = vec![Vec::new(); sieves.len()];
     let mut at = vec![0; sieves.len()];
     let mut cost = Cost::default();

@@ -5,8 +5,8 @@
 //! 1/4, 3/4, 1/8 ..., so that wherever the budget ends, those visited are spread evenly.
 //!
 //! The error of a sample is estimated from the differences of neighbouring chunks, which contains both chance and the
-//! way in which keys come in bursts or change along the log; it is never taken to be less than that of counting as many
-//! records as were seen by chance.
+//! way in which keys come in bursts or change along the log. For slots that were hardly seen it is what chance alone would
+//! make of so few records, times how much more than chance all slots together vary.
 
 use std::ops::ControlFlow;
 
@@ -293,13 +293,26 @@ impl Sample {
             }
             before = rates;
         }
-        let chunks = self.chunks.len() as f64;
+        let of_mean: Vec<f64> = differences
+            .iter()
+            .map(|sum| self.variance_of_mean(*sum))
+            .collect();
+        let by_chance: Vec<f64> = records
+            .iter()
+            .map(|records| records.max(1.0) / (seen * seen).max(1.0))
+            .collect();
+        // Keys that come in bursts are seen less often than their records say, those that were not seen at all included.
+        let clustering = (of_mean.iter().sum::<f64>() / by_chance.iter().sum::<f64>()).max(1.0);
         for slot in 0..SLOTS {
             let length = offsets(part, slot, part.from, part.upto);
-            let of_mean = differences[slot] / (2.0 * (chunks - 1.0).max(1.0)) / chunks.max(1.0);
-            let by_chance = records[slot].max(1.0) / (seen * seen).max(1.0);
-            counts.variance[slot] += length * length * of_mean.max(by_chance);
+            counts.variance[slot] += length * length * of_mean[slot].max(clustering * by_chance[slot]);
         }
+    }
+
+    /// The squared standard error of a mean over all chunks, from the sum of squared differences of neighbours.
+    fn variance_of_mean(&self, squared_differences: f64) -> f64 {
+        let chunks = self.chunks.len().max(2) as f64;
+        squared_differences / (2.0 * (chunks - 1.0)) / chunks
     }
 }
 
