@@ -9,8 +9,8 @@
 
 use std::io::{self, IsTerminal};
 
-use anabranch_server::settings::{LogFormat, LogLevel, NamedAddress, Settings};
-use anabranch_server::{Durability, Running, Server};
+use anabranch_server::settings::{LogFormat, LogLevel, NamedAddress, Origin, Resolved, Settings};
+use anabranch_server::{Config, Durability, Running, Server};
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::filter::LevelFilter;
@@ -51,14 +51,19 @@ pub(crate) fn run(args: &Args, format: Format) -> Outcome {
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("cannot start threads: {error}")))?;
-    runtime.block_on(serve(&resolved.settings, format))
+    runtime.block_on(serve(&resolved, format))
 }
 
-async fn serve(settings: &Settings, format: Format) -> Outcome {
+async fn serve(resolved: &Resolved, format: Format) -> Outcome {
+    let settings = &resolved.settings;
+    let config = Config {
+        http_required: *resolved.origin("http") != Origin::Default,
+        ..settings.config()
+    };
     // Before the server starts, so that no moment is left in which a signal would end the process unclean.
     let mut signals =
         Signals::new().map_err(|error| Failure::failed(format!("cannot handle signals: {error}")))?;
-    let running = Server::start(settings.config())
+    let running = Server::start(config)
         .await
         .map_err(|error| Failure::failed(error.to_string()))?;
     let started = Started::new(settings, &running);

@@ -31,6 +31,8 @@ pub struct Config {
     pub listeners: Vec<Listener>,
     /// `HOST:PORT` for `/healthz` and `/readyz`; `None` serves no HTTP.
     pub http: Option<String>,
+    /// Whether the server is to start only if [`Config::http`] is free. An address that nobody chose need not be.
+    pub http_required: bool,
     /// When a produce is acknowledged.
     pub durability: Durability,
     /// Node id shown to clients, 0 or more.
@@ -127,6 +129,7 @@ impl Default for Config {
             data_dir: PathBuf::from("anabranch-data"),
             listeners: Vec::new(),
             http: None,
+            http_required: true,
             durability: Durability::Durable,
             node_id: 1,
             broker: BTreeMap::new(),

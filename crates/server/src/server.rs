@@ -132,14 +132,7 @@ impl Server {
         let mut http_address = None;
         let mut tasks = Vec::new();
         let door = crate::admin::routes::Door::default();
-        if let Some(bind) = &config.http {
-            let failed = |error| StartError::Listen {
-                address: bind.clone(),
-                error,
-            };
-            let (address, task) = http::spawn(bind, Arc::clone(&shared), Arc::clone(&door))
-                .await
-                .map_err(failed)?;
+        if let Some((address, task)) = serve_http(&config, &shared, &door).await? {
             http_address = Some(address);
             tasks.push(task);
         }
@@ -173,6 +166,30 @@ impl Server {
             http_address,
             tasks,
         })
+    }
+}
+
+/// Starts to serve HTTP, if that is wanted and, where it is only the default, possible.
+async fn serve_http(
+    config: &Config,
+    shared: &Arc<Shared>,
+    door: &crate::admin::routes::Door,
+) -> Result<Option<(SocketAddr, JoinHandle<()>)>, StartError> {
+    let Some(bind) = &config.http else {
+        return Ok(None);
+    };
+    match http::spawn(bind, Arc::clone(shared), Arc::clone(door)).await {
+        Ok(serving) => Ok(Some(serving)),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && !config.http_required => {
+            tracing::warn!(
+                "{bind} is in use, so nothing is served over HTTP; `http` names another address, or none"
+            );
+            Ok(None)
+        }
+        Err(error) => Err(StartError::Listen {
+            address: bind.clone(),
+            error,
+        }),
     }
 }
 

@@ -127,6 +127,55 @@ fn a_path_that_cannot_hold_data_is_named_with_cause_and_cure() {
     assert_eq!(std::fs::read_dir(at("photos")).unwrap().count(), 1);
 }
 
+/// A second broker on a machine need not be told anything about HTTP; whoever chose an address is told that it is taken.
+#[test]
+fn the_usual_http_address_may_be_in_use_but_not_a_chosen_one() {
+    // Either this takes it, or somebody has it already.
+    let usual = TcpListener::bind("127.0.0.1:9099");
+    let data = TempDir::new().unwrap();
+    let mut command = program();
+    command
+        .args(["serve", "--format", "json", "--listen", "127.0.0.1:0", "--data"])
+        .arg(data.path());
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    signal(&child, "-TERM");
+    let output = child.wait_with_output().unwrap();
+    let log = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        log.contains("127.0.0.1:9099 is in use, so nothing is served over HTTP"),
+        "{log}"
+    );
+    let started: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(started["http"], serde_json::Value::Null);
+
+    let mut command = program();
+    command
+        .args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--http",
+            "127.0.0.1:9099",
+            "--data",
+        ])
+        .arg(data.path());
+    let failed = finish(&mut command, b"").expect(1);
+    assert!(
+        failed.err.contains("cannot listen on 127.0.0.1:9099"),
+        "{}",
+        failed.err
+    );
+    drop(usual);
+}
+
 /// A client in the middle of a request keeps a shutdown waiting; whoever cannot wait says so again.
 #[test]
 fn a_second_signal_ends_it_at_once() {

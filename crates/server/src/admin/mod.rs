@@ -8,6 +8,9 @@
 //! | `POST /api/v1/groups/{group}/split`, `.../merge` with a [`model::Order`] | [`model::Decisions`] |
 //! | `POST /api/v1/groups/{group}/pause`, `.../resume` | [`model::Decisions`] |
 //!
+//! With `after`, decisions are the oldest behind that number; without it, the latest `limit` ones. Either way they stand
+//! in the order of their numbers, and `next` is the `after` that continues behind them. `group` leaves out the others.
+//!
 //! An answer that is no success carries a [`model::Refusal`].
 
 pub mod model;

@@ -80,6 +80,21 @@ pub enum MemberState {
     Other,
 }
 
+impl MemberState {
+    /// The state as it stands in the documents; `other` for one that this version does not know.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Drained => "drained",
+            Self::Busy => "busy",
+            Self::Paused => "paused",
+            Self::Leaving => "leaving",
+            Self::Away => "away",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// A group's position in a partition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Partition {
@@ -177,7 +192,7 @@ pub struct Decisions {
 /// What the planner decided, or decided not to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// Number in the log of decisions; rises by each.
+    /// Number in the log of decisions, from 1; rises by each. 0 in a plan, which is not kept.
     pub seq: u64,
     /// When, milliseconds since 1970.
     pub time_ms: i64,
@@ -230,7 +245,8 @@ pub struct Order {
     pub topic: String,
     /// Number of the partition.
     pub partition: i32,
-    /// Who is to get slots (split) or give up its own (merge); `None` leaves that to the planner.
+    /// Who is to get slots (split) or give up its own (merge); for now the planner chooses, and anything but `None` is
+    /// refused.
     #[serde(default)]
     pub member: Option<String>,
     /// Only answer what would be decided.

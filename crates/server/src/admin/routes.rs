@@ -147,6 +147,13 @@ async fn ordered(
         Ok(broker) => broker,
         Err(response) => return *response,
     };
+    if body.member.is_some() {
+        return refused(
+            StatusCode::BAD_REQUEST,
+            "member-not-chosen",
+            "the planner chooses the members; leave the member out",
+        );
+    }
     let key = broker.with(|core| {
         let topic = core.node().topic_by_name(&body.topic)?;
         topic.log(body.partition).map(|_| (topic.id, body.partition))

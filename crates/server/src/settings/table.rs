@@ -112,7 +112,8 @@ pub static ITEMS: &[Item] = &[
         default: "127.0.0.1:9099",
         summary: "where /healthz and /readyz answer; none turns them off",
         details: "/healthz answers as long as the process lives, /readyz once clients are served and until a shutdown \
-                  begins. There is no access control on this port: open it to machines you trust.",
+                  begins. There is no access control on this port: open it to machines you trust. If the default address \
+                  is in use, the broker starts without it and warns; an address that was set must be free.",
         set: |settings, item, texts| {
             let text = item.one(texts)?;
             settings.server.http = if text == "none" {
