@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 use crate::client::{Connection, Early};
 use crate::failure::{Failure, Outcome};
 use crate::output::Format;
-use crate::{cluster, config, consume, group, produce, serve, topic};
+use crate::{cluster, config, consume, decisions, demo, group, produce, serve, topic};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -59,14 +59,18 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run the broker.
     Serve(serve::Args),
+    /// Watch a backlog in one partition divide among members that come and go, and check every record.
+    Demo(demo::Args),
     /// Create, list, describe, alter and delete topics.
     Topic(topic::Args),
     /// Send lines, JSON or key:value pairs to a topic.
     Produce(produce::Args),
     /// Print records of a topic.
     Consume(consume::Args),
-    /// List, describe, reset and delete consumer groups.
+    /// List, describe, reset and delete consumer groups; see and steer how they are divided.
     Group(group::Args),
+    /// Show what the broker decided about groups, what it refused, and why.
+    Decisions(decisions::Args),
     /// Show the cluster's id and nodes.
     Cluster(cluster::Args),
     /// Show the version of this program and of the Kafka client inside it.
@@ -84,6 +88,10 @@ impl Cli {
     /// # Errors
     /// A broker was named for a command that talks to none.
     pub(crate) fn settled(mut self) -> Outcome<Cli> {
+        if let Command::Demo(args) = &mut self.command {
+            args.complete(&self.early);
+            return Ok(self);
+        }
         match (self.command.connection(), self.early.given()) {
             (Some(connection), _) => {
                 connection.complete(&self.early, Connection::bootstrap_of_environment());
@@ -109,6 +117,8 @@ impl Command {
             Command::Consume(args) => Some(&mut args.connection),
             Command::Group(args) => Some(&mut args.connection),
             Command::Cluster(args) => Some(&mut args.connection),
+            // The demo's broker is its own unless one is named; decisions come over HTTP.
+            Command::Demo(_) | Command::Decisions(_) => None,
             Command::Serve(_) | Command::Config(_) | Command::Version | Command::Reference => None,
         }
     }

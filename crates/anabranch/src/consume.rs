@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
             remaining,
             plan,
             out: BufWriter::with_capacity(1 << 16, io::stdout()),
-            interrupted: interrupted()?,
+            interrupted: crate::interrupt::flag()?,
             count: 0,
             committed_at: Instant::now(),
             down_since: None,
@@ -341,16 +341,4 @@ fn failed(doing: &str, error: &KafkaError) -> Failure {
         .rdkafka_error_code()
         .map_or_else(|| error.to_string(), |code| code.to_string());
     Failure::failed(format!("cannot {doing}: {text}"))
-}
-
-/// A flag that the first Ctrl-C or SIGTERM raises; the second one ends the process.
-fn interrupted() -> Outcome<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        let registered =
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flag))
-                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)));
-        registered.map_err(|error| Failure::failed(format!("cannot handle signals: {error}")))?;
-    }
-    Ok(flag)
 }

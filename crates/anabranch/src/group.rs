@@ -1,14 +1,21 @@
-//! `anabranch group`: list, describe, reset and delete consumer groups.
+//! `anabranch group`: list, describe, reset and delete consumer groups; see and steer how their partitions are divided.
+//!
+//! ```text
+//! list, describe, reset, delete                 -> client::Admin     -> any Kafka broker
+//! describe (slices), split ... explain          -> client::AdminApi  -> Anabranch's HTTP listener
+//! ```
 
 mod describe;
+mod elastic;
 mod reset;
+mod shares;
 
 use clap::Subcommand;
 use rdkafka::error::RDKafkaErrorCode;
 use regex::Regex;
 use serde::Serialize;
 
-use crate::client::{Admin, ApiError, Connection, GroupDescription};
+use crate::client::{Admin, AdminUrl, ApiError, Connection, GroupDescription};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format, Table};
 
@@ -19,13 +26,17 @@ Examples:
   anabranch group describe billing --members
   anabranch group reset billing --topic orders --to-earliest       shows what would change
   anabranch group reset billing --topic orders:0 --to-datetime 2026-01-31T12:00:00Z --execute
-  anabranch group delete billing";
+  anabranch group delete billing
+  anabranch group explain billing                                  why it is divided as it is, or not at all
+  anabranch group split billing orders --dry-run";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, disable_help_subcommand = true)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) connection: Connection,
+    #[command(flatten)]
+    admin: AdminUrl,
     #[command(subcommand)]
     command: GroupCommand,
 }
@@ -38,7 +49,7 @@ enum GroupCommand {
         /// Only groups whose name matches this regular expression.
         regex: Option<String>,
     },
-    /// Describe groups: committed offsets, lag, members.
+    /// Describe groups: committed offsets, lag, members, and who holds which slice.
     Describe(describe::Args),
     /// Set the committed offsets of a group that has no members.
     Reset(reset::Args),
@@ -48,15 +59,37 @@ enum GroupCommand {
         #[arg(required = true, value_name = "GROUP")]
         groups: Vec<String>,
     },
+    /// Give a part of a partition's unread records to another member.
+    Split(elastic::MoveArgs),
+    /// Unite what is divided: a member gives up its part to others.
+    Merge(elastic::MoveArgs),
+    /// Leave a group as it is: no split or merge by itself until it is resumed.
+    Pause(elastic::GroupArgs),
+    /// Divide a paused group again where that helps.
+    Resume(elastic::GroupArgs),
+    /// Show what would be decided about a group now, without doing it.
+    Plan(elastic::GroupArgs),
+    /// Explain the latest decisions about a group, and why it stays plain if it does.
+    Explain(elastic::ExplainArgs),
 }
 
 pub(crate) fn run(args: &Args, format: Format) -> Outcome {
-    let admin = Admin::connect(&args.connection)?;
+    let kafka = || Admin::connect(&args.connection);
+    let api = || args.admin.open();
     match &args.command {
-        GroupCommand::List { regex } => list(&admin, regex.as_deref(), format),
-        GroupCommand::Describe(args) => describe::run(&admin, args, format),
-        GroupCommand::Reset(args) => reset::run(&admin, args, format),
-        GroupCommand::Delete { groups } => delete(&admin, groups, format),
+        GroupCommand::List { regex } => list(&kafka()?, regex.as_deref(), format),
+        GroupCommand::Describe(what) => {
+            let slices = shares::Slices::of(&args.admin, &args.connection)?;
+            describe::run(&kafka()?, &slices, what, format)
+        }
+        GroupCommand::Reset(args) => reset::run(&kafka()?, args, format),
+        GroupCommand::Delete { groups } => delete(&kafka()?, groups, format),
+        GroupCommand::Split(what) => elastic::move_slots(&api()?, "split", what, format),
+        GroupCommand::Merge(what) => elastic::move_slots(&api()?, "merge", what, format),
+        GroupCommand::Pause(what) => elastic::switch(&api()?, "pause", what.name(), format),
+        GroupCommand::Resume(what) => elastic::switch(&api()?, "resume", what.name(), format),
+        GroupCommand::Plan(what) => elastic::plan(&api()?, what, format),
+        GroupCommand::Explain(what) => elastic::explain(&api()?, what, format),
     }
 }
 

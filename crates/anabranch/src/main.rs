@@ -3,7 +3,9 @@
 //! ```text
 //! cli  ->  serve      settings -> anabranch_server, signals, the lines at the start
 //!      ->  config     the table of settings, explained
+//!      ->  demo       a broker, a backlog, members that come and go, and a check of every record
 //!      ->  topic, group, produce, consume, cluster  ->  client  ->  librdkafka  ->  any Kafka broker
+//!      ->  group, decisions  ->  client::AdminApi  ->  the HTTP listener of an Anabranch broker
 //!
 //! every command -> Outcome<()>: what it prints went to standard output, a Failure goes to standard error
 //! ```
@@ -15,8 +17,11 @@ mod client;
 mod cluster;
 mod config;
 mod consume;
+mod decisions;
+mod demo;
 mod failure;
 mod group;
+mod interrupt;
 mod output;
 mod produce;
 mod record;
@@ -55,6 +60,8 @@ fn run(cli: &Cli) -> Outcome {
         Command::Produce(args) => produce::run(args, cli.format),
         Command::Consume(args) => consume::run(args, cli.format),
         Command::Group(args) => group::run(args, cli.format),
+        Command::Demo(args) => demo::run(args, cli.format),
+        Command::Decisions(args) => decisions::run(args, cli.format),
         Command::Cluster(args) => cluster::run(args, cli.format),
         Command::Version => version::run(cli.format),
         Command::Reference => output::print(&reference::page()),

@@ -23,7 +23,8 @@ use rdkafka::producer::{BaseRecord, Producer, ThreadedProducer};
 use rdkafka::util::Timeout;
 
 use self::input::{Input, Reading, Records};
-use self::tally::{Summary, Tally};
+use self::tally::Summary;
+pub(crate) use self::tally::Tally;
 use crate::client::{Connection, setup_error};
 use crate::failure::{Failure, Outcome, reason};
 use crate::output::Format;

@@ -10,7 +10,8 @@ const INTRODUCTION: &str = "\
 <!-- Made by `anabranch reference`; a test holds this page against the help texts. -->
 
 `anabranch serve` is the broker. The other commands are clients: they speak to any Kafka broker through librdkafka, so
-what they can do, other clients can do as well.
+what they can do, other clients can do as well. Only what the Kafka protocol has no words for, slices and decisions, comes
+from the HTTP listener of an Anabranch broker.
 
 ## Rules that hold for all of them
 
@@ -19,6 +20,8 @@ what they can do, other clients can do as well.
 - `--timeout DURATION` is how long to wait for the broker (10 s), `-X KEY=VALUE` sets a property of librdkafka.
 - These three may stand before the command or behind it: `anabranch -b HOST:PORT topic list`. What stands behind is
   stronger.
+- `--admin URL` names the broker's HTTP listener where slices and decisions are asked for, else the environment variable
+  `ANABRANCH_ADMIN`, else `http://127.0.0.1:9099`. `group describe` works without it, and then shows no slices.
 - `--format json` prints one JSON document on standard output, and errors as a JSON object on standard error:
   `{\"error\":\"...\",\"hint\":\"...\",\"exit_code\":3}`.
 - Results go to standard output, everything said to a person to standard error. Progress is shown only on a terminal.
@@ -45,6 +48,13 @@ Keys choose partitions as in Kafka's own clients (murmur2), so the same key come
 
 `consume --group` commits what it has printed, every second and at the end, and leaves the group when it ends, also by
 Ctrl-C.
+
+## What the demo checks
+
+`demo` writes down what each of its members, ordinary librdkafka consumers, did with every record, and then checks it
+record by record: each was delivered; first deliveries of a key rise one by one; a replay runs forward from where it
+starts and never begins below a commit; no two members work on one key at the same time. A record that is delivered again
+is counted, and is no fault: delivery is at least once. `--format json` prints all of it when it ends.
 ";
 
 /// The page, in Markdown.
@@ -57,7 +67,7 @@ pub(crate) fn page() -> String {
 }
 
 /// Flags that all commands share, explained once above.
-const SHARED: &[&str] = &["bootstrap", "timeout", "properties", "format"];
+const SHARED: &[&str] = &["bootstrap", "timeout", "properties", "format", "admin"];
 
 fn section(page: &mut String, path: &str, command: &Command) {
     let shown = SHARED.iter().fold(command.clone(), |command, name| {

@@ -89,7 +89,8 @@ fn duration(text: &str) -> Result<Duration, String> {
     parse_duration_ms(text).map(Duration::from_millis)
 }
 
-fn property(text: &str) -> Result<(String, String), String> {
+/// Reads `KEY=VALUE`.
+pub(crate) fn property(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }
@@ -111,6 +112,28 @@ impl Connection {
         Some(value.to_string_lossy().into_owned())
     }
 
+    /// Flags that a command defines by itself.
+    pub(crate) fn of(bootstrap: Option<String>, properties: Vec<(String, String)>) -> Connection {
+        Connection {
+            bootstrap,
+            timeout: None,
+            properties,
+        }
+    }
+
+    /// The same with another broker.
+    pub(crate) fn at(&self, bootstrap: String) -> Connection {
+        Connection {
+            bootstrap: Some(bootstrap),
+            ..self.clone()
+        }
+    }
+
+    /// Whether somebody named the broker.
+    pub(crate) fn is_named(&self) -> bool {
+        self.bootstrap.is_some()
+    }
+
     /// How long to wait for an answer of the broker.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout.unwrap_or(TIMEOUT_DEFAULT)
@@ -119,6 +142,12 @@ impl Connection {
     /// The broker as the user named it, for messages.
     pub(crate) fn broker(&self) -> &str {
         self.bootstrap.as_deref().unwrap_or(BOOTSTRAP_DEFAULT)
+    }
+
+    /// Whether the broker is named by an address of this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        let mut servers = self.broker().split(',').map(split_server);
+        servers.all(|server| server.is_ok_and(|(host, _)| is_loopback(&host)))
     }
 
     /// The configuration of a librdkafka client, after making sure that somebody listens at the address.
@@ -175,8 +204,7 @@ impl Connection {
                 Err(why) => refusals.push(format!("cannot reach {host}:{port}: {why}")),
             }
         }
-        let local = |host: &str| host == "localhost" || host.starts_with("127.") || host == "[::1]";
-        let hint = if servers.iter().all(|(host, _)| local(host)) {
+        let hint = if servers.iter().all(|(host, _)| is_loopback(host)) {
             "is a broker running? start one with `anabranch serve`, or name another with --bootstrap HOST:PORT"
         } else {
             "is the address right and reachable from here? --bootstrap HOST:PORT names another"
@@ -200,6 +228,10 @@ fn split_server(text: &str) -> Result<(String, u16), String> {
         Some(port) => port.parse().map_err(|_| format!("\"{port}\" is not a port"))?,
     };
     Ok((host.to_owned(), port))
+}
+
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.starts_with("127.") || host == "[::1]"
 }
 
 /// Opens a connection to the first address of the host that takes one.

@@ -5,15 +5,18 @@
 //!                     ->  config(): librdkafka's configuration, for produce and consume
 //!                     ->  native::Admin: administrative requests, typed and safe
 //!                     ->  sizes(): the one request that librdkafka lacks
+//! AdminUrl (flag)     ->  http::AdminApi: slices and decisions, from the broker's HTTP listener
 //! ```
 
 mod connection;
+mod http;
 mod log_dirs;
 mod message;
 mod native;
 mod watch;
 
-pub(crate) use connection::{Connection, Early};
+pub(crate) use connection::{Connection, Early, property};
+pub(crate) use http::{AdminApi, AdminUrl, Wanted};
 pub(crate) use message::received;
 pub(crate) use native::{
     Admin, ApiError, ConfigChange, ConfigEntry, GroupDescription, GroupMember, NewTopic, Node, OffsetSpec,

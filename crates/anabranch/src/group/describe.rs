@@ -1,9 +1,14 @@
-//! `anabranch group describe`, in the columns of Kafka's own tool, because scripts read them.
+//! `anabranch group describe`, in the columns of Kafka's own tool, because scripts read them; slices stand behind.
+//!
+//! A partition that several members share has a row for each. Its offsets and its lag stand in the first of them only,
+//! so that the sum of the column is the lag of the group.
 
 use std::collections::BTreeMap;
 
+use anabranch_server::admin::model;
 use serde::Serialize;
 
+use super::shares::{self, Part, Slices};
 use super::{find, group_failure, no_group};
 use crate::client::{Admin, GroupDescription, OffsetSpec, TopicPartition};
 use crate::failure::Outcome;
@@ -32,6 +37,12 @@ struct Group {
     lag: i64,
     members: Vec<Member>,
     partitions: Vec<Partition>,
+    /// Whether its partitions may be divided, if the broker can tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elastic: Option<model::Elastic>,
+    /// What the administration API says about the group.
+    #[serde(skip)]
+    sliced: Option<model::Group>,
 }
 
 #[derive(Debug, Serialize)]
@@ -50,20 +61,32 @@ struct Partition {
     current_offset: Option<i64>,
     log_end_offset: Option<i64>,
     lag: Option<i64>,
-    /// Position in the list of members.
+    /// Positions in the list of members.
     #[serde(skip)]
-    owner: Option<usize>,
+    owners: Vec<usize>,
+    /// The first of the owners.
     consumer_id: Option<String>,
     host: Option<String>,
     client_id: Option<String>,
+    /// How the broker divides it, if it can tell.
+    #[serde(flatten)]
+    division: Option<Division>,
 }
 
-pub(crate) fn run(admin: &Admin, args: &Args, format: Format) -> Outcome {
+#[derive(Debug, Serialize)]
+struct Division {
+    form: model::Form,
+    slices: Vec<model::Share>,
+    transits: Vec<model::Transit>,
+    loose: Vec<model::Loose>,
+}
+
+pub(crate) fn run(admin: &Admin, slices: &Slices, args: &Args, format: Format) -> Outcome {
     let mut failures = Vec::new();
     let mut groups = Vec::new();
     for name in &args.groups {
         match find(admin, name)? {
-            Some(found) => groups.push(complete(admin, found)?),
+            Some(found) => groups.push(complete(admin, slices, found)?),
             None => failures.push(no_group(name)),
         }
     }
@@ -74,8 +97,8 @@ pub(crate) fn run(admin: &Admin, args: &Args, format: Format) -> Outcome {
     crate::topic::merge(failures)
 }
 
-/// Adds committed offsets and the ends of the partitions.
-fn complete(admin: &Admin, found: GroupDescription) -> Outcome<Group> {
+/// Adds committed offsets, the ends of the partitions, and slices.
+fn complete(admin: &Admin, slices: &Slices, found: GroupDescription) -> Outcome<Group> {
     let committed = admin
         .committed(&found.group)?
         .map_err(|error| group_failure(&error, &found.group, "describe"))?;
@@ -86,10 +109,11 @@ fn complete(admin: &Admin, found: GroupDescription) -> Outcome<Group> {
         current_offset: None,
         log_end_offset: None,
         lag: None,
-        owner: None,
+        owners: Vec::new(),
         consumer_id: None,
         host: None,
         client_id: None,
+        division: None,
     };
     for one in committed.iter().filter(|one| one.offset >= 0) {
         rows.entry(one.at.clone())
@@ -99,10 +123,12 @@ fn complete(admin: &Admin, found: GroupDescription) -> Outcome<Group> {
     for (i, member) in found.members.iter().enumerate() {
         for at in &member.assignment {
             let row = rows.entry(at.clone()).or_insert_with(|| row(at));
-            row.owner = Some(i);
-            row.consumer_id = Some(member.consumer_id.clone());
-            row.host = Some(member.host.clone());
-            row.client_id = Some(member.client_id.clone());
+            if row.owners.is_empty() {
+                row.consumer_id = Some(member.consumer_id.clone());
+                row.host = Some(member.host.clone());
+                row.client_id = Some(member.client_id.clone());
+            }
+            row.owners.push(i);
         }
     }
     let wishes: Vec<_> = rows.keys().map(|at| (at.clone(), OffsetSpec::Latest)).collect();
@@ -110,6 +136,16 @@ fn complete(admin: &Admin, found: GroupDescription) -> Outcome<Group> {
         if let Some(row) = rows.get_mut(&end.at).filter(|_| end.error.is_none()) {
             row.log_end_offset = Some(end.offset);
             row.lag = row.current_offset.map(|current| (end.offset - current).max(0));
+        }
+    }
+    let sliced = slices.of_group(&found.group, &found.members);
+    for one in sliced.iter().flat_map(|group| &group.partitions) {
+        let at = TopicPartition {
+            topic: one.topic.clone(),
+            partition: one.partition,
+        };
+        if let Some(row) = rows.get_mut(&at) {
+            divide(row, one);
         }
     }
     let member = |member: crate::client::GroupMember| Member {
@@ -132,7 +168,23 @@ fn complete(admin: &Admin, found: GroupDescription) -> Outcome<Group> {
         lag: rows.values().filter_map(|row| row.lag).sum(),
         members: found.members.into_iter().map(member).collect(),
         partitions: rows.into_values().collect(),
+        elastic: sliced.as_ref().map(|group| group.elastic.clone()),
+        sliced,
     })
+}
+
+/// Adds how the broker divides a partition. The lag of a divided one is not the distance of two offsets: in front of the
+/// committed one, members may be done with much of it.
+fn divide(row: &mut Partition, known: &model::Partition) {
+    if known.form == model::Form::Divided {
+        row.lag = i64::try_from(known.lag).ok();
+    }
+    row.division = Some(Division {
+        form: known.form,
+        slices: known.shares.clone(),
+        transits: known.transits.clone(),
+        loose: known.loose.clone(),
+    });
 }
 
 fn print_text(groups: &[Group], args: &Args) -> Outcome {
@@ -161,7 +213,7 @@ fn print_text(groups: &[Group], args: &Args) -> Outcome {
 }
 
 fn partitions(group: &Group) -> Table {
-    let mut table = Table::new(&[
+    let mut headings = vec![
         "GROUP",
         "TOPIC",
         "PARTITION",
@@ -171,21 +223,31 @@ fn partitions(group: &Group) -> Table {
         "CONSUMER-ID",
         "HOST",
         "CLIENT-ID",
-    ]);
-    for row in &group.partitions {
-        table.row(vec![
-            group.group.clone(),
-            row.topic.clone(),
-            row.partition.to_string(),
-            number(row.current_offset),
-            number(row.log_end_offset),
-            number(row.lag),
-            text(row.consumer_id.as_ref()),
-            text(row.host.as_ref()),
-            text(row.client_id.as_ref()),
-        ]);
+    ];
+    if group.sliced.is_some() {
+        headings.extend(shares::HEADINGS);
     }
-    let owns = |i: usize| group.partitions.iter().any(|row| row.owner == Some(i));
+    let mut table = Table::new(&headings);
+    for row in &group.partitions {
+        for (i, part) in parts_of(group, row).into_iter().enumerate() {
+            let mut cells = vec![group.group.clone(), row.topic.clone(), row.partition.to_string()];
+            cells.extend(if i == 0 {
+                [row.current_offset, row.log_end_offset, row.lag].map(number)
+            } else {
+                [None; 3].map(number)
+            });
+            let member = part.member.as_ref();
+            let known = member.and_then(|id| group.members.iter().find(|one| one.consumer_id == *id));
+            cells.push(text(member));
+            cells.push(text(known.map(|one| &one.host)));
+            cells.push(text(known.map(|one| &one.client_id)));
+            if group.sliced.is_some() {
+                cells.extend(part.cells);
+            }
+            table.row(cells);
+        }
+    }
+    let owns = |i: usize| group.partitions.iter().any(|row| row.owners.contains(&i));
     for (_, member) in group.members.iter().enumerate().filter(|(i, _)| !owns(*i)) {
         let mut cells = vec![group.group.clone()];
         cells.extend(std::iter::repeat_n("-".to_owned(), 5));
@@ -194,9 +256,34 @@ fn partitions(group: &Group) -> Table {
             member.host.clone(),
             member.client_id.clone(),
         ]);
+        if let Some(sliced) = &group.sliced {
+            let state = shares::state(sliced, &member.consumer_id);
+            cells.extend(["-".to_owned(), "-".to_owned(), "-".to_owned(), state]);
+        }
         table.row(cells);
     }
     table
+}
+
+/// The rows of a partition: its slices if the broker tells, else its owners; one without an owner if it has none.
+fn parts_of(group: &Group, row: &Partition) -> Vec<Part> {
+    let known = group.sliced.as_ref().and_then(|sliced| {
+        let mut partitions = sliced.partitions.iter();
+        let found = partitions.find(|one| one.topic == row.topic && one.partition == row.partition)?;
+        Some(shares::parts(sliced, found))
+    });
+    if let Some(parts) = known.filter(|parts| !parts.is_empty()) {
+        return parts;
+    }
+    let part = |member: Option<String>| Part {
+        member,
+        cells: std::array::from_fn(|_| "-".to_owned()),
+    };
+    if row.owners.is_empty() {
+        return vec![part(None)];
+    }
+    let ids = row.owners.iter().filter_map(|i| group.members.get(*i));
+    ids.map(|member| part(Some(member.consumer_id.clone()))).collect()
 }
 
 fn members(group: &Group) -> Table {

@@ -6,6 +6,10 @@
 #[cfg(test)]
 mod broker;
 #[cfg(test)]
+mod demo;
+#[cfg(test)]
+mod elastic;
+#[cfg(test)]
 mod groups;
 #[cfg(test)]
 mod serve;

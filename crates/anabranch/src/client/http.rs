@@ -1,0 +1,280 @@
+//! The broker's administration API over HTTP: what the Kafka protocol has no words for (slices, decisions).
+//!
+//! Commands work without it where they can: any Kafka broker has members and offsets, only Anabranch has slices. So
+//! every failure here names the address, what is wrong with it, and the flag or setting that helps.
+
+use std::time::Duration;
+
+use anabranch_server::DEFAULT_HTTP;
+use anabranch_server::admin::model::{Decisions, Group, Order, Refusal};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::failure::{Failure, Outcome};
+
+/// Longest wait for the listener to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Longest wait for an answer unless told otherwise.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The largest answer that is read: a group of 1,000 divided partitions is about 10 MB.
+const ANSWER_BYTES_MAX: u64 = 64 << 20;
+
+/// The flag that says where the broker's HTTP listener is.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Connection")]
+pub(crate) struct AdminUrl {
+    /// The broker's HTTP listener [default: http://127.0.0.1:9099].
+    #[arg(
+        long,
+        global = true,
+        env = "ANABRANCH_ADMIN",
+        hide_env_values = true,
+        value_name = "URL"
+    )]
+    admin: Option<String>,
+}
+
+impl AdminUrl {
+    /// Whether somebody named the listener, so that not reaching it is worth a word.
+    pub(crate) fn is_given(&self) -> bool {
+        self.named().is_some()
+    }
+
+    /// What somebody named; an empty environment variable names nothing.
+    fn named(&self) -> Option<&str> {
+        self.admin.as_deref().filter(|url| !url.is_empty())
+    }
+
+    /// A client for the listener.
+    ///
+    /// # Errors
+    /// What was given is no `http://` address.
+    pub(crate) fn open(&self) -> Outcome<AdminApi> {
+        AdminApi::at(self.named().unwrap_or(DEFAULT_HTTP))
+    }
+}
+
+/// Which decisions to ask for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wanted<'a> {
+    /// Only those about this group.
+    pub(crate) group: Option<&'a str>,
+    /// The oldest behind this number; without it, the latest.
+    pub(crate) after: Option<u64>,
+    /// At most so many.
+    pub(crate) limit: u32,
+    /// How long the broker waits for the first one.
+    pub(crate) wait: Duration,
+}
+
+/// A client of the administration API.
+#[derive(Debug, Clone)]
+pub(crate) struct AdminApi {
+    /// `http://HOST:PORT`, without a slash at the end.
+    base: String,
+    agent: ureq::Agent,
+    /// Longest wait for an answer, on top of the time that the broker was asked to wait.
+    patience: Duration,
+}
+
+impl AdminApi {
+    /// A client for `http://HOST:PORT` or `HOST:PORT`. Nothing is sent yet.
+    pub(crate) fn at(address: &str) -> Outcome<AdminApi> {
+        let address = address.trim().trim_end_matches('/');
+        let rest = match address.split_once("://") {
+            None => address,
+            Some(("http", rest)) => rest,
+            Some((scheme, _)) => {
+                let why = format!("--admin {address}: {scheme} is not spoken there, only http");
+                return Err(
+                    Failure::usage(why).hint("reach a distant broker through a tunnel, for example ssh -L")
+                );
+            }
+        };
+        if rest.is_empty() || rest.contains(['/', ' ', '?', '#']) {
+            return Err(Failure::usage(format!(
+                "--admin {address}: that is not the address of a listener"
+            ))
+            .hint("write http://HOST:PORT, for example http://127.0.0.1:9099"));
+        }
+        // A broker is not reached through a proxy for the web, whatever the environment says.
+        let config = ureq::Agent::config_builder()
+            .timeout_connect(Some(CONNECT_TIMEOUT))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .user_agent(concat!("anabranch/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Ok(AdminApi {
+            base: format!("http://{rest}"),
+            agent: config.into(),
+            patience: ANSWER_TIMEOUT,
+        })
+    }
+
+    /// The same client with another longest wait for an answer.
+    pub(crate) fn with_patience(self, patience: Duration) -> AdminApi {
+        AdminApi { patience, ..self }
+    }
+
+    /// Where requests go.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// A group with its members and slices.
+    pub(crate) fn group(&self, group: &str) -> Outcome<Group> {
+        self.get(&format!("groups/{}", escape(group)), Duration::ZERO)
+    }
+
+    /// What the planner would decide now.
+    pub(crate) fn plan(&self, group: &str) -> Outcome<Decisions> {
+        self.get(&format!("groups/{}/plan", escape(group)), Duration::ZERO)
+    }
+
+    /// Decisions that were taken.
+    pub(crate) fn decisions(&self, wanted: Wanted<'_>) -> Outcome<Decisions> {
+        let mut path = format!("decisions?limit={}", wanted.limit);
+        if let Some(group) = wanted.group {
+            path.push_str(&format!("&group={}", escape(group)));
+        }
+        if let Some(after) = wanted.after {
+            path.push_str(&format!("&after={after}"));
+        }
+        if !wanted.wait.is_zero() {
+            path.push_str(&format!("&wait_ms={}", wanted.wait.as_millis()));
+        }
+        self.get(&path, wanted.wait)
+    }
+
+    /// Has slots of a partition moved: `verb` is `split` or `merge`.
+    pub(crate) fn order(&self, group: &str, verb: &str, order: &Order) -> Outcome<Decisions> {
+        self.post(&format!("groups/{}/{verb}", escape(group)), order)
+    }
+
+    /// Tells the planner to leave a group alone, or not to: `verb` is `pause` or `resume`.
+    pub(crate) fn switch(&self, group: &str, verb: &str) -> Outcome<Decisions> {
+        let nothing = serde_json::Map::new();
+        self.post(&format!("groups/{}/{verb}", escape(group)), &nothing)
+    }
+
+    fn get<T: DeserializeOwned>(&self, path: &str, wait: Duration) -> Outcome<T> {
+        let timeout = wait.saturating_add(self.patience);
+        let request = self.agent.get(self.url(path)).config();
+        self.answer(request.timeout_global(Some(timeout)).build().call())
+    }
+
+    fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Outcome<T> {
+        let body = serde_json::to_vec(body)
+            .map_err(|error| Failure::failed(format!("cannot write the request as JSON: {error}")))?;
+        let request = self.agent.post(self.url(path)).content_type("application/json");
+        let request = request.config().timeout_global(Some(self.patience)).build();
+        self.answer(request.send(&body))
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}/api/v1/{path}", self.base)
+    }
+
+    fn answer<T: DeserializeOwned>(
+        &self,
+        answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+    ) -> Outcome<T> {
+        let mut answer = answer.map_err(|error| self.unreachable(&error))?;
+        let status = answer.status();
+        let body = answer
+            .body_mut()
+            .with_config()
+            .limit(ANSWER_BYTES_MAX)
+            .read_to_vec();
+        let body = body.map_err(|error| self.unreachable(&error))?;
+        if status.is_success() {
+            return serde_json::from_slice(&body).map_err(|error| {
+                Failure::failed(format!("the answer of {} is not understood: {error}", self.base))
+                    .hint("is the broker of another version than this program? `anabranch version` shows this one's")
+            });
+        }
+        let Ok(Refusal { error }) = serde_json::from_slice::<Refusal>(&body) else {
+            return Err(Failure::failed(format!(
+                "{} has no administration API (HTTP status {})",
+                self.base,
+                status.as_u16()
+            ))
+            .hint("is that the HTTP listener of an Anabranch broker? --admin URL names another"));
+        };
+        if status.as_u16() == 404 {
+            Err(Failure::not_found(error.message).hint("`anabranch group list` shows all groups"))
+        } else {
+            Err(Failure::failed(error.message))
+        }
+    }
+
+    fn unreachable(&self, error: &ureq::Error) -> Failure {
+        let why = match error {
+            ureq::Error::Timeout(_) => "no answer in time".to_owned(),
+            ureq::Error::HostNotFound => "the host name cannot be resolved".to_owned(),
+            ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                "connection refused".to_owned()
+            }
+            ureq::Error::BodyExceedsLimit(limit) => format!("the answer is longer than {limit} bytes"),
+            other => other.to_string(),
+        };
+        Failure::unreachable(format!("cannot reach the broker's HTTP listener at {}: {why}", self.base)).hint(
+            "the broker's setting `http` says where it listens, `none` means nowhere; --admin URL names another",
+        )
+    }
+}
+
+/// Percent-encodes a name for a path or a query: everything but letters, digits and `-._~`.
+fn escape(name: &str) -> String {
+    let mut escaped = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn names_fit_into_a_path() {
+        assert_eq!(escape("a/b c?ü-._~"), "a%2Fb%20c%3F%C3%BC-._~");
+    }
+
+    #[test]
+    fn addresses_are_checked() {
+        assert_eq!(
+            AdminApi::at("127.0.0.1:9099").unwrap().base(),
+            "http://127.0.0.1:9099"
+        );
+        assert_eq!(AdminApi::at("http://[::1]:1/").unwrap().base(), "http://[::1]:1");
+        for (address, why) in [
+            ("https://host:1", "https is not spoken there"),
+            ("", "not the address of a listener"),
+            ("http://host/console", "not the address of a listener"),
+        ] {
+            let failure = AdminApi::at(address).unwrap_err();
+            assert!(failure.message.contains(why), "{failure}");
+        }
+    }
+
+    #[test]
+    fn nobody_listening_is_said_with_what_to_do() {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let failure = AdminApi::at(&free.to_string()).unwrap().group("g").unwrap_err();
+        assert_eq!(
+            failure.message,
+            format!("cannot reach the broker's HTTP listener at http://{free}: connection refused")
+        );
+        assert!(failure.hint.unwrap().contains("setting `http`"));
+    }
+}
