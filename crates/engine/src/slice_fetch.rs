@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use anabranch_core::cursor::{ReadPlan, Record, SliceOffset};
-use anabranch_core::group::SliceFetch;
+use anabranch_core::group::{Connection, SliceFetch};
 use anabranch_core::ids::{LogId, Now, Offset, TopicId};
 use anabranch_core::limits::{SLICE_ANSWER_BYTES_MAX, SLICE_SCAN_BYTES_MAX};
 use anabranch_core::log::{FetchBounds, Log};
@@ -182,6 +182,19 @@ pub fn bounds_seen(seen: &Seen, asked: Offset, is_empty: bool) -> FetchBounds {
 }
 
 impl<J: Journal> Engine<J> {
+    /// Notes which slices are fetched on a connection; see [`Coordinator::slice_fetched`].
+    ///
+    /// [`Coordinator::slice_fetched`]: anabranch_core::group::Coordinator::slice_fetched
+    pub fn slices_fetched(&mut self, connection: Connection, look: &Look) {
+        for seen in look.iter().flatten() {
+            if let Part::Slice(slice) = &seen.part {
+                let (topic, partition) = slice.key;
+                let groups = self.node.groups_mut().0;
+                groups.slice_fetched(connection, topic, partition, slice.plan.slice);
+            }
+        }
+    }
+
     /// Notes what was searched in vain. Says whether looking again at once may find more: a slice was over, or a search
     /// ended because of its budget.
     pub fn note_searches(&mut self, now: Now, look: &Look, reads: &Reads) -> bool {

@@ -233,6 +233,13 @@ impl Broker {
         core.engine.note_searches(now, look, reads)
     }
 
+    /// Notes which slices are fetched on a connection; see [`Engine::slices_fetched`].
+    pub(crate) fn slices_fetched(&self, connection: Connection, look: &Look) {
+        if Fetch::has_slices(look) {
+            self.lock().engine.slices_fetched(connection, look);
+        }
+    }
+
     /// Reserves what a fetch is about to hand out; see [`Engine::reserve`]. Returns with the entry that its answer waits for.
     pub(crate) fn reserve(&self, look: &Look, reads: &Reads) -> Option<Lsn> {
         if !Fetch::has_slices(look) {

@@ -15,6 +15,7 @@
 
 use std::sync::Arc;
 
+use anabranch_core::group::Connection;
 use anabranch_core::ids::LogId;
 use anabranch_core::ids::Lsn;
 use anabranch_core::log::FetchBounds;
@@ -46,11 +47,17 @@ pub(crate) struct Done {
 }
 
 /// Does it. At `deadline` it is answered with what there is.
-pub(crate) async fn run(broker: &Arc<Broker>, fetch: Fetch, deadline: Instant) -> Done {
+pub(crate) async fn run(
+    broker: &Arc<Broker>,
+    connection: Connection,
+    fetch: Fetch,
+    deadline: Instant,
+) -> Done {
     let fetch = Arc::new(fetch);
     loop {
         let final_look = deadline <= Instant::now() || broker.shared.shutdown.phase() >= Phase::Draining;
         let (look, ticket) = look(broker, &fetch, None, final_look);
+        broker.slices_fetched(connection, &look);
         let ticket = match ticket {
             Some(ticket) => ticket,
             None => {

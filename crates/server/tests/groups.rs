@@ -6,31 +6,8 @@ mod common;
 
 use anabranch_wire::msg::*;
 use bytes::Bytes;
+use common::group::*;
 use common::*;
-
-/// ConsumerProtocolSubscription version 0 for one topic.
-fn subscription(topic: &str) -> Bytes {
-    let mut bytes = vec![0, 0, 0, 0, 0, 1];
-    bytes.extend((topic.len() as i16).to_be_bytes());
-    bytes.extend(topic.as_bytes());
-    bytes.extend([0xff; 4]);
-    bytes.into()
-}
-
-fn join(group: &str, member: &str, protocol: &str, metadata: Bytes) -> JoinGroupRequest {
-    JoinGroupRequest {
-        group_id: group.to_owned(),
-        session_timeout_ms: 10_000,
-        rebalance_timeout_ms: 60_000,
-        member_id: member.to_owned(),
-        protocol_type: "consumer".to_owned(),
-        protocols: vec![join_group::JoinGroupRequestProtocol {
-            name: protocol.to_owned(),
-            metadata,
-        }],
-        ..Default::default()
-    }
-}
 
 /// Joins with the two steps of version 4 and later.
 async fn join_fully(client: &mut Client, group: &str, topic: &str) -> JoinGroupResponse {
@@ -43,16 +20,6 @@ async fn join_fully(client: &mut Client, group: &str, topic: &str) -> JoinGroupR
         .await;
     assert_eq!(second.error_code, 0, "{second:?}");
     second
-}
-
-async fn sync(client: &mut Client, group: &str, joined: &JoinGroupResponse) -> SyncGroupResponse {
-    let request = SyncGroupRequest {
-        group_id: group.to_owned(),
-        generation_id: joined.generation_id,
-        member_id: joined.member_id.clone(),
-        ..Default::default()
-    };
-    client.call(3, &request).await
 }
 
 fn commit(group: &str, joined: Option<&JoinGroupResponse>, topic: &str, offset: i64) -> OffsetCommitRequest {

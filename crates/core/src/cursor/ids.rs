@@ -66,6 +66,26 @@ impl SliceIds {
         self.uses.is_empty()
     }
 
+    /// The groups that are divided here, ascending.
+    pub fn groups(&self) -> impl Iterator<Item = &str> {
+        let groups: BTreeSet<&str> = self
+            .uses
+            .values()
+            .filter_map(|used| match used {
+                IdUse::Taken { group } => Some(group.as_str()),
+                IdUse::Retired { .. } => None,
+            })
+            .collect();
+        groups.into_iter()
+    }
+
+    /// The largest id that anybody may still go by; `None` if no group is divided here.
+    pub fn largest(&self) -> Option<SliceId> {
+        let is_taken = |used: &IdUse| matches!(used, IdUse::Taken { .. });
+        let is_divided = self.uses.values().any(is_taken);
+        self.uses.keys().next_back().copied().filter(|_| is_divided)
+    }
+
     /// A free id above `above` (ids grow along a chain) and not above `up_to` (what the group's clients can
     /// represent), or `None` if there is none. Takes nothing: apply [`SliceIdsChange::Taken`].
     pub fn free(&self, above: Option<SliceId>, up_to: SliceId, now_ms: i64) -> Option<SliceId> {
@@ -322,6 +342,25 @@ mod tests {
         assert!(ids.get(id(9)).is_some());
         ids.forget(1_000 + REST);
         assert_eq!(ids.get(id(9)), None);
+    }
+
+    #[test]
+    fn the_largest_id_counts_while_a_group_is_divided() {
+        let mut ids = SliceIds::default();
+        assert_eq!((ids.largest(), ids.groups().count()), (None, 0));
+        for _ in 0..3 {
+            take(&mut ids, None, 0);
+        }
+        assert_eq!(ids.groups().collect::<Vec<_>>(), ["g"]);
+        retire(&mut ids, 3, 0);
+        assert_eq!(
+            ids.largest(),
+            Some(id(3)),
+            "somebody may not know yet that it is over"
+        );
+        retire(&mut ids, 1, 0);
+        retire(&mut ids, 2, 0);
+        assert_eq!((ids.largest(), ids.groups().count()), (None, 0));
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub use assign::Assignor;
 pub use change::GroupChange;
 pub use coordinator::{Coordinator, Effects, Notice};
 pub use describe::{ConsumerDescribed, ConsumerMember, Described, DescribedMember, Listed, MemberView};
-pub use elastic::{CountWanted, Counts, Order, Ordered, SliceFetch, SliceRecall};
+pub use elastic::{CountWanted, Counts, Numbering, Order, Ordered, SliceFetch, SliceRecall};
 pub use settings::GroupSettings;
 pub use state::Kind;
 pub use topics::{TopicView, Topics};

@@ -59,8 +59,9 @@ pub(crate) fn handle(call: Call<'_>, request: FetchRequest) -> Result<Pending, C
             .collect(),
     };
     let broker = Arc::clone(call.broker);
+    let connection = call.peer.connection;
     call.later(async move {
-        let done = crate::fetching::run(&broker, fetch, deadline).await;
+        let done = crate::fetching::run(&broker, connection, fetch, deadline).await;
         (
             response(&broker, shape, &mut done.found.into_iter()),
             done.after,

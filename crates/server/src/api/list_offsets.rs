@@ -1,8 +1,13 @@
 //! ListOffsets and OffsetForLeaderEpoch: offsets by time, by name, by leader epoch.
+//!
+//! Neither request says at which offset its client is. One that reads a slice of a partition is answered in the numbers of
+//! that slice ([`Numbering`]), and never by leader epoch: its position has none.
 
 use std::sync::Arc;
 
-use anabranch_core::ids::{LogId, Offset};
+use anabranch_core::cursor::SliceOffset;
+use anabranch_core::group::{Caller, Numbering};
+use anabranch_core::ids::{LogId, Offset, TopicId};
 use anabranch_core::limits::{DECOMPRESSED_BATCH_BYTES_MAX, DECOMPRESSION_RATIO_MAX};
 use anabranch_core::log::Log;
 use anabranch_engine::fetch::check_leader_epoch;
@@ -19,6 +24,7 @@ use anabranch_wire::msg::{
 };
 
 use super::check_partitions;
+use super::groups::caller;
 use crate::broker::{Broker, Core};
 use crate::connection::{Close, Pending};
 use crate::dispatch::Call;
@@ -40,21 +46,19 @@ const LATEST_TIERED: i64 = -5;
 /// An answer, or what must be looked up to give it.
 enum Place {
     Known(Result<Spot, ErrorCode>),
-    /// The first record at or after a time, within what exists and is visible.
-    Time {
-        log: LogId,
-        timestamp: i64,
-        start: Offset,
-        end: Offset,
-        leader_epoch: i32,
-    },
+    /// The first record at or after a time.
+    Time(i64, Range),
     /// The first record that has the largest timestamp.
-    Newest {
-        log: LogId,
-        start: Offset,
-        end: Offset,
-        leader_epoch: i32,
-    },
+    Newest(Range),
+}
+
+/// What exists of a log and is visible, and how its offsets are told.
+struct Range {
+    log: LogId,
+    start: Offset,
+    end: Offset,
+    leader_epoch: i32,
+    numbering: Numbering,
 }
 
 /// An offset, with its timestamp if that was asked for.
@@ -76,10 +80,11 @@ pub(crate) fn handle(call: Call<'_>, request: ListOffsetsRequest) -> Result<Pend
     check_partitions(request.topics.iter().map(|topic| topic.partitions.len()))?;
     let version = call.version();
     let is_replica = request.replica_id >= 0;
+    let caller = caller(&call);
     let places: Vec<Vec<(i32, Place)>> = call.broker.with(|core| {
         let place = |topic: &ListOffsetsTopic, one: &ListOffsetsPartition| match is_replica {
             true => Place::Known(Err(ErrorCode::ClusterAuthorizationFailed)),
-            false => place(core, &topic.name, one, version),
+            false => place(core, &caller, &topic.name, one, version),
         };
         let partitions = |topic: &ListOffsetsTopic| {
             topic
@@ -103,50 +108,69 @@ pub(crate) fn handle(call: Call<'_>, request: ListOffsetsRequest) -> Result<Pend
     call.on_thread(move || response(&broker, version, names, places))
 }
 
-fn log_of<'a>(core: &'a Core, topic: &str, partition: i32, epoch: i32) -> Result<&'a Log, ErrorCode> {
-    let log = core
-        .node()
-        .topic_by_name(topic)
-        .and_then(|topic| topic.log(partition));
-    let log = log
-        .and_then(|log| core.node().log(log))
-        .ok_or(ErrorCode::UnknownTopicOrPartition)?;
-    check_leader_epoch(log, epoch)?;
-    Ok(log)
+/// A partition's log, with the name of the partition for the coordinator.
+fn log_of<'a>(core: &'a Core, topic: &str, partition: i32) -> Result<(&'a Log, (TopicId, i32)), ErrorCode> {
+    let topic = core.node().topic_by_name(topic);
+    let found = topic.and_then(|topic| {
+        let log = core.node().log(topic.log(partition)?)?;
+        Some((log, (topic.id, partition)))
+    });
+    found.ok_or(ErrorCode::UnknownTopicOrPartition)
 }
 
-fn place(core: &Core, topic: &str, one: &ListOffsetsPartition, version: i16) -> Place {
-    let log = match log_of(core, topic, one.partition_index, one.current_leader_epoch) {
-        Ok(log) => log,
-        Err(error) => return Place::Known(Err(error)),
+fn place(core: &Core, caller: &Caller, topic: &str, one: &ListOffsetsPartition, version: i16) -> Place {
+    match range(core, caller, topic, one) {
+        Ok(range) => range.place(one.timestamp, version),
+        Err(error) => Place::Known(Err(error)),
+    }
+}
+
+fn range(core: &Core, caller: &Caller, topic: &str, one: &ListOffsetsPartition) -> Result<Range, ErrorCode> {
+    let (log, key) = log_of(core, topic, one.partition_index)?;
+    let numbering = core.node().groups().numbering(caller, key);
+    let leader_epoch = match numbering.is_plain() {
+        true => {
+            check_leader_epoch(log, one.current_leader_epoch)?;
+            log.leader_epoch()
+        }
+        false => -1,
     };
-    let (start, end, leader_epoch) = (log.start(), log.high_watermark(), log.leader_epoch());
-    let known = |offset| {
-        Place::Known(Ok(Spot {
-            offset,
-            timestamp: -1,
-            leader_epoch,
-        }))
-    };
-    match one.timestamp {
-        LATEST => known(end),
-        EARLIEST => known(start),
-        MAX_TIMESTAMP if version >= 7 => Place::Newest {
-            log: log.id(),
-            start,
-            end,
-            leader_epoch,
-        },
-        EARLIEST_LOCAL if version >= 8 => known(start),
-        LATEST_TIERED if version >= 9 => Place::Known(Ok(NOWHERE)),
-        ..0 => Place::Known(Err(ErrorCode::UnsupportedVersion)),
-        timestamp => Place::Time {
-            log: log.id(),
-            timestamp,
-            start,
-            end,
-            leader_epoch,
-        },
+    Ok(Range {
+        log: log.id(),
+        start: log.start(),
+        end: log.high_watermark(),
+        leader_epoch,
+        numbering,
+    })
+}
+
+impl Range {
+    fn place(self, timestamp: i64, version: i16) -> Place {
+        let known = |offset| {
+            Place::Known(Ok(Spot {
+                offset,
+                timestamp: -1,
+                leader_epoch: self.leader_epoch,
+            }))
+        };
+        match timestamp {
+            LATEST => known(self.numbering.last(self.end)),
+            EARLIEST => known(self.numbering.first(self.start)),
+            MAX_TIMESTAMP if version >= 7 => Place::Newest(self),
+            EARLIEST_LOCAL if version >= 8 => known(self.numbering.first(self.start)),
+            LATEST_TIERED if version >= 9 => Place::Known(Ok(NOWHERE)),
+            ..0 => Place::Known(Err(ErrorCode::UnsupportedVersion)),
+            timestamp => Place::Time(timestamp, self),
+        }
+    }
+
+    /// What was found, as it is told.
+    fn told(&self, spot: Option<Spot>) -> Spot {
+        spot.map_or(NOWHERE, |spot| Spot {
+            offset: self.numbering.at(spot.offset),
+            leader_epoch: self.leader_epoch,
+            ..spot
+        })
     }
 }
 
@@ -182,49 +206,32 @@ fn response(
 }
 
 fn find(broker: &Broker, place: Place) -> Result<Spot, ErrorCode> {
-    let spot = match place {
+    let (timestamp, range) = match place {
         Place::Known(known) => return known,
-        Place::Time {
-            log,
-            timestamp,
-            start,
-            end,
-            leader_epoch,
-        } => find_time(broker, log, timestamp, start, end).map(|spot| with_epoch(spot, leader_epoch)),
-        Place::Newest {
-            log,
-            start,
-            end,
-            leader_epoch,
-        } => match broker.store.max_timestamp(log) {
-            Some(newest) if newest.timestamp >= 0 => find_time(broker, log, newest.timestamp, start, end)
-                .map(|spot| with_epoch(spot, leader_epoch)),
-            _ => Ok(NOWHERE),
+        Place::Time(timestamp, range) => (timestamp, range),
+        Place::Newest(range) => match broker.store.max_timestamp(range.log) {
+            Some(newest) if newest.timestamp >= 0 => (newest.timestamp, range),
+            _ => return Ok(NOWHERE),
         },
     };
-    spot.map_err(|error| {
+    let found = find_time(broker, &range, timestamp).map_err(|error| {
         tracing::error!(%error, "cannot look up an offset by time");
         ErrorCode::KafkaStorageError
-    })
-}
-
-fn with_epoch(spot: Option<Spot>, leader_epoch: i32) -> Spot {
-    spot.map_or(NOWHERE, |spot| Spot { leader_epoch, ..spot })
+    });
+    found.map(|spot| range.told(spot))
 }
 
 /// The first record at or after `timestamp`. A batch that cannot be opened counts with its first offset, so that a
 /// reader starts too early rather than too late.
 fn find_time(
     broker: &Broker,
-    log: LogId,
+    range: &Range,
     timestamp: i64,
-    start: Offset,
-    end: Offset,
 ) -> Result<Option<Spot>, anabranch_store::ReadError> {
-    let mut from = start;
+    let mut from = range.start;
     while let Some(batch) = broker
         .store
-        .first_batch_at_or_after_time(log, timestamp, from, end)?
+        .first_batch_at_or_after_time(range.log, timestamp, from, range.end)?
     {
         let Ok(header) = BatchHeader::parse(&batch) else {
             break;
@@ -272,18 +279,15 @@ pub(crate) fn for_leader_epoch(
     let is_replica = request.replica_id >= 0;
     let topics = call.broker.with(|core| {
         let partition = |topic: &str, one: &OffsetForLeaderPartition| {
-            let log = match is_replica {
+            let end = match is_replica {
                 true => Err(ErrorCode::ClusterAuthorizationFailed),
-                false => log_of(core, topic, one.partition, one.current_leader_epoch),
+                false => end_of_epoch(core, topic, one),
             };
-            match log {
-                Ok(log) => end_of_epoch(log, one),
-                Err(error) => EpochEndOffset {
-                    error_code: call.code(error),
-                    partition: one.partition,
-                    ..Default::default()
-                },
-            }
+            end.unwrap_or_else(|error| EpochEndOffset {
+                error_code: call.code(error),
+                partition: one.partition,
+                ..Default::default()
+            })
         };
         let topic = |topic: OffsetForLeaderTopic| OffsetForLeaderTopicResult {
             partitions: topic
@@ -302,21 +306,34 @@ pub(crate) fn for_leader_epoch(
 }
 
 /// The largest epoch that is not above the one asked for, and where it ends: the present one ends at the log's end.
-/// Never less than what a client has been shown, or it would believe that the log was cut (KIP-320).
-fn end_of_epoch(log: &Log, one: &OffsetForLeaderPartition) -> EpochEndOffset {
-    let partition = one.partition;
-    if one.leader_epoch < log.leader_epoch() {
-        return EpochEndOffset {
-            partition,
-            ..Default::default()
-        };
-    }
-    EpochEndOffset {
-        partition,
+/// Never less than what a client has been shown, or it would believe that the log was cut (KIP-320). So while the partition
+/// is divided for any group, the answer is the end of the log in the largest slice, and epochs are not compared.
+fn end_of_epoch(
+    core: &Core,
+    topic: &str,
+    one: &OffsetForLeaderPartition,
+) -> Result<EpochEndOffset, ErrorCode> {
+    let (log, key) = log_of(core, topic, one.partition)?;
+    let end = log.high_watermark();
+    let end_offset = match core.node().groups().largest_slice(key) {
+        Some(slice) => SliceOffset::new(Some(slice), end).map_or(end, SliceOffset::to_wire),
+        None => {
+            check_leader_epoch(log, one.current_leader_epoch)?;
+            if one.leader_epoch < log.leader_epoch() {
+                return Ok(EpochEndOffset {
+                    partition: one.partition,
+                    ..Default::default()
+                });
+            }
+            end
+        }
+    };
+    Ok(EpochEndOffset {
+        partition: one.partition,
         leader_epoch: log.leader_epoch(),
-        end_offset: log.high_watermark(),
+        end_offset,
         ..Default::default()
-    }
+    })
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
     reason = "each test binary uses its own part of this"
 )]
 
+pub mod group;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -100,6 +102,8 @@ async fn run(folder: &Path, disk: Arc<dyn Disk>, change: impl FnOnce(&mut Config
 /// A client without manners.
 pub struct Client {
     pub stream: TcpStream,
+    /// What it calls itself.
+    pub client_id: String,
     next: i32,
 }
 
@@ -107,7 +111,11 @@ impl Client {
     pub async fn connect(address: SocketAddr) -> Self {
         let stream = soon(TcpStream::connect(address)).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        Self { stream, next: 1 }
+        Self {
+            stream,
+            client_id: "test".to_owned(),
+            next: 1,
+        }
     }
 
     /// Sends a request and reads its answer.
@@ -120,7 +128,7 @@ impl Client {
     pub async fn send<R: Request>(&mut self, version: i16, request: &R) -> i32 {
         let id = self.next;
         self.next += 1;
-        let frame = encode_request(id, Some("test"), request, version).unwrap();
+        let frame = encode_request(id, Some(&self.client_id), request, version).unwrap();
         self.write(&frame.to_bytes()).await;
         id
     }

@@ -84,7 +84,7 @@ pub enum Identity<'a> {
 
 /// In whose number space a request without an offset, such as ListOffsets, is to be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Space<'a> {
+pub(super) enum Space<'a> {
     /// In that of the newest slice of the chain that this slice is in: the connection has fetched it.
     Slice(SliceId),
     /// In that of these members, by group and member id. If there are several it cannot be told which one asks: the
@@ -277,25 +277,38 @@ impl Coordinator {
 
     /// In whose number space a request without an offset is to be answered. `holders` are the members, of all groups,
     /// that hold a slice of the partition, by group id.
-    pub fn space<'a>(
+    pub(super) fn space<'a>(
         &self,
         caller: &Caller,
         topic: TopicId,
         partition: i32,
         holders: &[(&'a str, &'a Member)],
     ) -> Space<'a> {
-        if let Some(line) = self.identities.lines.get(&caller.connection) {
-            if let Some(slice) = line.seen.last(topic, partition) {
-                return Space::Slice(slice);
-            }
-            let speaks = |(group, member): &&(&str, &Member)| {
-                line.bound
-                    .iter()
-                    .any(|(g, m)| g == group && *m == member.member_id)
-            };
-            if let Some((group, member)) = holders.iter().find(speaks) {
-                return Space::Members(vec![(*group, member.member_id.as_str())]);
-            }
+        let line = self.identities.lines.get(&caller.connection);
+        if let Some(slice) = line.and_then(|line| line.seen.last(topic, partition)) {
+            return Space::Slice(slice);
+        }
+        match self.space_of_members(caller, holders) {
+            members if members.is_empty() => Space::Plain,
+            members => Space::Members(members),
+        }
+    }
+
+    /// Which of the holders the caller is, or may be, by group and member id. None if it is none of them, or if that
+    /// cannot be told and its client cannot do with the range of all.
+    pub(super) fn space_of_members<'a>(
+        &self,
+        caller: &Caller,
+        holders: &[(&'a str, &'a Member)],
+    ) -> Vec<(&'a str, &'a str)> {
+        let line = self.identities.lines.get(&caller.connection);
+        let speaks = |(group, member): &&(&str, &Member)| {
+            let mut bound = line.into_iter().flat_map(|line| &line.bound);
+            bound.any(|(g, m)| g == group && *m == member.member_id)
+        };
+        let named = |(group, member): &(&'a str, &'a Member)| (*group, member.member_id.as_str());
+        if let Some(holder) = holders.iter().find(speaks) {
+            return vec![named(holder)];
         }
         let caller = self.with_software(caller);
         let alike: Vec<_> = holders
@@ -303,15 +316,10 @@ impl Coordinator {
             .filter(|(_, member)| is_same_client(member, &caller) && is_same_software(member, &caller))
             .collect();
         let widens = |(_, member): &&(&str, &Member)| member.recognised().habits().checks_start;
-        if alike.is_empty() || (alike.len() > 1 && !alike.iter().all(widens)) {
-            return Space::Plain;
+        if alike.len() > 1 && !alike.iter().all(widens) {
+            return Vec::new();
         }
-        Space::Members(
-            alike
-                .into_iter()
-                .map(|(group, member)| (*group, member.member_id.as_str()))
-                .collect(),
-        )
+        alike.into_iter().map(named).collect()
     }
 
     /// Whether a member may still have to ask where to begin in a partition that it was given.

@@ -21,7 +21,7 @@
 //! - `eligible` says who may be divided, and if not, why.
 //! - `identity` knows which member speaks on a connection, and so who asks for a committed offset.
 //! - `handed` knows for which of its partitions a member has not asked yet where to begin.
-//! - `seen` remembers the slices that a connection has fetched.
+//! - `seen` remembers the slices that a connection has fetched; `listing` numbers offsets for whoever asks without one.
 //!
 //! Of this only the facts in [`ClientFacts`] are durable, as a part of the member. The rest is in memory, bounded, and is
 //! there again once the clients have reconnected.
@@ -38,6 +38,7 @@ mod family;
 mod handed;
 mod identity;
 mod introduce;
+mod listing;
 mod moves;
 mod operate;
 mod planning;
@@ -54,6 +55,8 @@ mod eligible_test;
 mod family_test;
 #[cfg(test)]
 mod identity_test;
+#[cfg(test)]
+mod listing_test;
 #[cfg(test)]
 mod moves_test;
 #[cfg(test)]
@@ -75,7 +78,8 @@ pub use eligible::{Ineligible, Reason, TopicTraits};
 pub(super) use family::introduction;
 pub use family::{Family, Habits, Recognised, Rejoin, Since, recognise};
 pub(super) use identity::Identities;
-pub use identity::{Asker, Identity, Space};
+pub use identity::{Asker, Identity};
+pub use listing::Numbering;
 pub use operate::{Order, Ordered};
 pub use planning::CountWanted;
 pub(in crate::group) use slices::NotYet;

@@ -12,7 +12,7 @@ use crate::group::{ConsumerHeartbeatAnswer, Coordinator};
 use crate::slots::SlotSet;
 
 /// The lower half of the slots, and the upper.
-fn half(upper: bool) -> SlotSet {
+pub(super) fn half(upper: bool) -> SlotSet {
     let slots = if upper { 2048..4096 } else { 0..2048 };
     slots.filter_map(Slot::new).collect()
 }
@@ -86,7 +86,7 @@ impl World {
     }
 
     /// Divides the partition: the upper half of the slots to the second member.
-    fn split(&mut self, holder: &str, taker: &str) {
+    pub(super) fn split(&mut self, holder: &str, taker: &str) {
         let taker_name = taker.to_owned();
         self.step(|coordinator, step, key| {
             coordinator.promise("g", key, holder, &half(false));
@@ -97,7 +97,7 @@ impl World {
     }
 
     /// Takes slots from a member that holds a chain, for another.
-    fn release(&mut self, from: &str, to: &str, slots: &SlotSet) {
+    pub(super) fn release(&mut self, from: &str, to: &str, slots: &SlotSet) {
         self.step(|coordinator, step, key| {
             let Some(Cursor::Divided(divided)) = coordinator.cursor("g", key) else {
                 panic!("the cursor is divided");

@@ -2,6 +2,7 @@
 
 use anabranch_wire::ErrorCode;
 
+use super::identity::Space;
 use super::room::{Client, Room, range, slice};
 use super::*;
 use crate::group::api::{Connection, JoinGroup};

@@ -1,0 +1,291 @@
+//! Members that share a partition, through the wire: what is told to requests that carry no offset.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use anabranch_core::cursor::{SliceId, SliceOffset};
+use anabranch_wire::batch::BatchBuilder;
+use anabranch_wire::msg::*;
+use bytes::Bytes;
+use common::group::*;
+use common::*;
+
+/// Enough for a division; the default of `elastic.split.min.remaining` is 1,000.
+const RECORDS: i64 = 4_000;
+
+/// A client library: its id, the name and version that it introduces itself with, and its JoinGroup.
+#[derive(Clone, Copy)]
+struct Library {
+    client_id: &'static str,
+    software: Option<(&'static str, &'static str)>,
+    join_version: i16,
+}
+
+const LIBRDKAFKA: Library = Library {
+    client_id: "rdkafka",
+    software: Some(("librdkafka", "2.16.0")),
+    join_version: 5,
+};
+
+const SARAMA: Library = Library {
+    client_id: "sarama",
+    software: Some(("sarama", "v1.60.1")),
+    join_version: 5,
+};
+
+const KAFKA_GO: Library = Library {
+    client_id: "app@host (github.com/segmentio/kafka-go)",
+    software: None,
+    join_version: 2,
+};
+
+impl Library {
+    /// A new connection of one of its clients.
+    async fn connect(self, server: &TestServer) -> Client {
+        let mut client = server.client().await;
+        client.client_id = self.client_id.to_owned();
+        if let Some((name, version)) = self.software {
+            let request = ApiVersionsRequest {
+                client_software_name: name.to_owned(),
+                client_software_version: version.to_owned(),
+            };
+            assert_eq!(client.call(3, &request).await.error_code, 0);
+        }
+        client
+    }
+}
+
+/// An eager member of group "g", and the connection of its group requests.
+struct Member {
+    client: Client,
+    library: Library,
+    joined: JoinGroupResponse,
+}
+
+impl Member {
+    async fn enter(server: &TestServer, library: Library) -> Self {
+        let mut member = Self {
+            client: library.connect(server).await,
+            library,
+            joined: JoinGroupResponse::default(),
+        };
+        member.join().await;
+        member
+    }
+
+    async fn join(&mut self) {
+        for _ in 0..2 {
+            let request = join("g", &self.joined.member_id, "range", subscription("t"));
+            self.joined = self.client.call(self.library.join_version, &request).await;
+            if self.joined.error_code == 0 {
+                break;
+            }
+        }
+        assert_eq!(self.joined.error_code, 0);
+        assert_eq!(sync(&mut self.client, "g", &self.joined).await.error_code, 0);
+    }
+
+    /// Heartbeats, and does as it is told.
+    async fn follow(&mut self) {
+        let request = HeartbeatRequest {
+            group_id: "g".to_owned(),
+            generation_id: self.joined.generation_id,
+            member_id: self.joined.member_id.clone(),
+            ..Default::default()
+        };
+        match self.client.call(3, &request).await.error_code {
+            0 => {}
+            27 => self.join().await,
+            other => panic!("heartbeat: {other}"),
+        }
+    }
+
+    /// Where it is to begin; `None` if it is to ask again.
+    async fn position(&mut self) -> Option<i64> {
+        let request = OffsetFetchRequest {
+            group_id: "g".to_owned(),
+            topics: Some(vec![offset_fetch::OffsetFetchRequestTopic {
+                name: "t".to_owned(),
+                partition_indexes: vec![0],
+            }]),
+            ..Default::default()
+        };
+        let answer = self.client.call(5, &request).await;
+        let one = &answer.topics[0].partitions[0];
+        (one.error_code == 0).then_some(one.committed_offset)
+    }
+
+    async fn commit(&mut self, committed_offset: i64) {
+        let request = OffsetCommitRequest {
+            group_id: "g".to_owned(),
+            generation_id_or_member_epoch: self.joined.generation_id,
+            member_id: self.joined.member_id.clone(),
+            topics: vec![offset_commit::OffsetCommitRequestTopic {
+                name: "t".to_owned(),
+                partitions: vec![offset_commit::OffsetCommitRequestPartition {
+                    partition_index: 0,
+                    committed_offset,
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let answer = self.client.call(7, &request).await;
+        assert_eq!(answer.topics[0].partitions[0].error_code, 0);
+    }
+}
+
+/// Record n has the key and the timestamp n.
+fn numbered(numbers: std::ops::Range<i64>) -> Bytes {
+    let mut builder = BatchBuilder::new();
+    for n in numbers {
+        builder.append(n, Some(n.to_string().as_bytes()), Some(b"value"), &[]);
+    }
+    builder.finish().unwrap()
+}
+
+/// A partition with a backlog, divided by the planner among two members; with where each begins.
+async fn divided(server: &TestServer, library: Library) -> [(Member, SliceOffset); 2] {
+    let mut admin = server.client().await;
+    admin.create_topic("t", 1, &[("elastic.mode", "slices")]).await;
+    for start in (0..RECORDS).step_by(500) {
+        assert_eq!(
+            admin
+                .produce("t", 0, numbered(start..start + 500))
+                .await
+                .error_code,
+            0
+        );
+    }
+    let mut a = Member::enter(server, library).await;
+    assert_eq!(a.position().await, Some(-1));
+    a.commit(0).await;
+    let mut b = Member::enter(server, library).await;
+    soon(async {
+        loop {
+            a.follow().await;
+            b.follow().await;
+            let (at_a, at_b) = (a.position().await, b.position().await);
+            let slice = |at: Option<i64>| SliceOffset::from_wire(at?).filter(|at| at.slice().is_some());
+            if let (Some(at_a), Some(at_b)) = (slice(at_a), slice(at_b)) {
+                return [(a, at_a), (b, at_b)];
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    })
+    .await
+}
+
+/// Error, offset and leader epoch in the answer to a ListOffsets.
+async fn listed(client: &mut Client, timestamp: i64, epoch: i32) -> (i16, i64, i32) {
+    let request = ListOffsetsRequest {
+        replica_id: -1,
+        topics: vec![list_offsets::ListOffsetsTopic {
+            name: "t".to_owned(),
+            partitions: vec![list_offsets::ListOffsetsPartition {
+                timestamp,
+                current_leader_epoch: epoch,
+                ..Default::default()
+            }],
+        }],
+        ..Default::default()
+    };
+    let one = client.call(7, &request).await.topics[0].partitions[0].clone();
+    (one.error_code, one.offset, one.leader_epoch)
+}
+
+/// First, end, at time 1,500, and of the largest timestamp.
+async fn all_listed(client: &mut Client) -> [i64; 4] {
+    let mut found = [0; 4];
+    for (found, timestamp) in found.iter_mut().zip([-2, -1, 1_500, -3]) {
+        let (error, offset, _) = listed(client, timestamp, -1).await;
+        assert_eq!(error, 0);
+        *found = offset;
+    }
+    found
+}
+
+const PLAIN: [i64; 4] = [0, RECORDS, 1_500, RECORDS - 1];
+
+fn wire(slice: Option<SliceId>, offset: i64) -> i64 {
+    SliceOffset::new(slice, offset).unwrap().to_wire()
+}
+
+fn of(slice: Option<SliceId>) -> [i64; 4] {
+    PLAIN.map(|offset| wire(slice, offset))
+}
+
+#[tokio::test]
+async fn offsets_are_listed_in_the_numbers_of_whoever_asks() {
+    let server = TestServer::start().await;
+    let members = divided(&server, LIBRDKAFKA).await;
+    // On a connection that is not known yet it could be either.
+    let mut readers = [
+        LIBRDKAFKA.connect(&server).await,
+        LIBRDKAFKA.connect(&server).await,
+    ];
+    for (reader, (mut member, at)) in readers.iter_mut().zip(members) {
+        assert_eq!(all_listed(reader).await, PLAIN);
+        assert_eq!(all_listed(&mut member.client).await, of(at.slice()));
+        let fetched = reader.fetch("t", 0, at.to_wire(), 0).await;
+        assert_eq!(fetched.error_code, 0);
+        assert!(!values(&fetched).is_empty());
+        assert_eq!(all_listed(reader).await, of(at.slice()));
+        // A plain fetch in between is nothing unusual.
+        assert_eq!(reader.fetch("t", 0, 5, 0).await.error_code, 0);
+        assert_eq!(all_listed(reader).await, of(at.slice()));
+        // A slice has no leader epoch, and none is wrong.
+        assert_eq!(listed(reader, -1, 70).await, (0, wire(at.slice(), RECORDS), -1));
+    }
+    // A tool on the same machine.
+    let mut outsider = server.client().await;
+    assert_eq!(all_listed(&mut outsider).await, PLAIN);
+    assert_eq!(listed(&mut outsider, -1, 70).await.0, 75);
+    // An id that never was is no reason to believe that anybody reads a slice.
+    let unknown = wire(SliceId::new(99), 0);
+    assert_eq!(outsider.fetch("t", 0, unknown, 0).await.error_code, 1);
+    assert_eq!(all_listed(&mut outsider).await, PLAIN);
+}
+
+#[tokio::test]
+async fn clients_that_check_where_they_begin_find_it_within_bounds() {
+    for library in [SARAMA, KAFKA_GO] {
+        let server = TestServer::start().await;
+        let members = divided(&server, library).await;
+        let mut fresh = library.connect(&server).await;
+        let [first, last, ..] = all_listed(&mut fresh).await;
+        for (mut member, at) in members {
+            assert!((first..=last).contains(&at.to_wire()), "{}", library.client_id);
+            assert_eq!(all_listed(&mut member.client).await, of(at.slice()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_position_in_a_slice_looks_like_lost_records() {
+    let server = TestServer::start().await;
+    let end_of_epoch = |leader_epoch| OffsetForLeaderEpochRequest {
+        replica_id: -1,
+        topics: vec![offset_for_leader_epoch::OffsetForLeaderTopic {
+            topic: "t".to_owned(),
+            partitions: vec![offset_for_leader_epoch::OffsetForLeaderPartition {
+                partition: 0,
+                current_leader_epoch: leader_epoch,
+                leader_epoch,
+            }],
+        }],
+    };
+    let members = divided(&server, LIBRDKAFKA).await;
+    let mut client = server.client().await;
+    for epoch in [-1, 0, 70] {
+        let answer = client.call(4, &end_of_epoch(epoch)).await;
+        let one = &answer.topics[0].partitions[0];
+        assert_eq!(one.error_code, 0);
+        assert!(one.leader_epoch >= 0);
+        for (_, at) in &members {
+            assert!(one.end_offset >= wire(at.slice(), RECORDS));
+        }
+    }
+}
