@@ -77,7 +77,7 @@ pub(crate) struct Args {
     /// How many members come.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
     members: u32,
-    /// How many records are written; of a file, the first so many lines [default: 72000, or all lines].
+    /// How many records are written; of a file, the first so many lines [default: enough for all members, or all lines].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     records: Option<u32>,
     /// How many keys they have.
@@ -139,8 +139,17 @@ impl Args {
     }
 }
 
-/// Records unless told otherwise: enough for four members to come and go in well under a minute.
-const RECORDS: u32 = 72_000;
+/// Work for each phase, if nobody says how many records there are.
+const PHASE: Duration = Duration::from_millis(4_500);
+
+/// Records unless told otherwise: from one member to all and back there are as many phases of work as the square of the
+/// members: 72,000 records for four members that take a millisecond for each. Below 100 us a record they do not become
+/// more, so that work that takes no time needs no larger disk.
+fn records(members: u32, cost: Duration) -> u32 {
+    let phase = PHASE.as_micros() / cost.as_micros().max(100);
+    let all = phase * u128::from(members) * u128::from(members);
+    u32::try_from(all.clamp(1_000, 2_000_000)).unwrap_or(u32::MAX)
+}
 
 fn exponent(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| "expected a number".to_owned())?;
@@ -276,11 +285,10 @@ fn judge(verdict: &oracle::Verdict, interrupted: bool) -> Outcome {
 
 fn workload(args: &Args) -> Outcome<Workload> {
     let Some(path) = &args.input else {
-        return Ok(Workload::drawn(
-            args.records.unwrap_or(RECORDS),
-            args.keys,
-            args.zipf,
-        ));
+        let records = args
+            .records
+            .unwrap_or_else(|| records(args.members, Duration::from_micros(args.cost_us)));
+        return Ok(Workload::drawn(records, args.keys, args.zipf));
     };
     let delimiter = unescape(&args.delimiter);
     let key = match (&args.key_regex, args.key_column) {

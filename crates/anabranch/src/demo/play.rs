@@ -13,7 +13,7 @@ use super::journal::{CELLS, Clock, Delivered};
 use super::member::{Common, Member};
 use super::place::Place;
 use super::screen::Screen;
-use super::timeline::{Change, Phase, Step, measure, steps};
+use super::timeline::{Change, Phase, SETTLE_EXPECTED, Step, measure, steps};
 use super::view::{Event, Picture, Row};
 use crate::decisions;
 use crate::failure::Outcome;
@@ -144,7 +144,9 @@ impl Play<'_> {
         let Some(step) = self.to_come.first().copied() else {
             return Ok(());
         };
-        self.measure = measure(&self.to_come, self.remaining(), self.script.cost);
+        let settle = self.phases.iter().filter_map(Phase::settle_time).max();
+        let settle = settle.unwrap_or(SETTLE_EXPECTED);
+        self.measure = measure(&self.to_come, self.remaining(), self.script.cost, settle);
         self.to_come.remove(0);
         self.phases.push(Phase::new(step, now_us));
         match step.change {

@@ -11,6 +11,10 @@ use super::member::Member;
 /// Longest wait for a phase to settle.
 pub(crate) const SETTLE_MAX: Duration = Duration::from_secs(6);
 
+/// How long a new member waits for work until that was seen: the heartbeat interval of librdkafka, at which the present
+/// members learn that something has changed.
+pub(crate) const SETTLE_EXPECTED: Duration = Duration::from_secs(3);
+
 /// Shortest time that a rate is measured over.
 const MEASURE_MIN: Duration = Duration::from_millis(500);
 
@@ -44,15 +48,24 @@ pub(crate) fn steps(members: u32) -> Vec<Step> {
     joining.chain(leaving).collect()
 }
 
-/// How long the next phase is measured, if each member does one record in `cost`: an equal time for all phases to come,
-/// so that the records just last. `None` for the last phase, which lasts until nothing is left.
-pub(crate) fn measure(to_come: &[Step], remaining: u64, cost: Duration) -> Option<Duration> {
+/// How long the next phase is measured, if each member does one record in `cost` and one that joins waits for work for
+/// `settle`: an equal time for all phases to come, so that the records just last. `None` for the last phase, which lasts
+/// until nothing is left.
+pub(crate) fn measure(
+    to_come: &[Step],
+    remaining: u64,
+    cost: Duration,
+    settle: Duration,
+) -> Option<Duration> {
     if to_come.len() < 2 {
         return None;
     }
     let members: u32 = to_come.iter().map(|step| step.members).sum();
+    // While one waits, the others go on.
+    let joining = to_come.iter().filter(|step| step.change == Change::Join);
+    let meanwhile = settle * joining.map(|step| step.members - 1).sum::<u32>();
     let work = cost.saturating_mul(u32::try_from(remaining).unwrap_or(u32::MAX));
-    Some((work / members.max(1)).max(MEASURE_MIN))
+    Some((work.saturating_sub(meanwhile) / members.max(1)).max(MEASURE_MIN))
 }
 
 /// A phase that has begun.
@@ -77,6 +90,13 @@ impl Phase {
             in_time: false,
             end_us: None,
         }
+    }
+
+    /// How long the new member waited for work, if it did not wait in vain.
+    pub(crate) fn settle_time(&self) -> Option<Duration> {
+        let joined = self.in_time && self.step.change == Change::Join && self.step.members > 1;
+        let settled = self.settled_us.filter(|_| joined)?;
+        Some(Duration::from_micros(settled.saturating_sub(self.begun_us)))
     }
 
     /// Notes whether it has settled: `subject` is the member that it began with.
@@ -134,13 +154,16 @@ mod tests {
         let (steps, cost) = (steps(4), Duration::from_millis(1));
         let mut remaining = 48_000;
         for at in 0..steps.len() - 1 {
-            let measure = measure(&steps[at..], remaining, cost).unwrap();
+            let measure = measure(&steps[at..], remaining, cost, Duration::ZERO).unwrap();
             assert_eq!(measure, Duration::from_secs(3));
             remaining -= u64::from(steps[at].members) * 3_000;
         }
-        assert_eq!(measure(&steps[6..], remaining, cost), None);
+        assert_eq!(measure(&steps[6..], remaining, cost, Duration::ZERO), None);
         assert_eq!(remaining, 3_000);
-        assert_eq!(measure(&steps, 10, cost), Some(MEASURE_MIN));
+        assert_eq!(measure(&steps, 10, cost, Duration::ZERO), Some(MEASURE_MIN));
+        // Of 48 s of work, 1 + 2 + 3 members do 12 s while another one waits for 2 s.
+        let waiting = measure(&steps, 48_000, cost, Duration::from_secs(2));
+        assert_eq!(waiting, Some(Duration::from_millis(2_250)));
     }
 
     #[test]

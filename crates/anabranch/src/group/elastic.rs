@@ -2,6 +2,7 @@
 
 use anabranch_server::admin::model::{Decisions, Form, Group, Order, Partition};
 
+use super::shares::with_names;
 use crate::client::{AdminApi, Wanted};
 use crate::decisions;
 use crate::failure::{Failure, Outcome};
@@ -144,7 +145,7 @@ pub(super) fn explain(api: &AdminApi, args: &ExplainArgs, format: Format) -> Out
             if latest.decisions.is_empty() {
                 text.push_str("Nothing was decided about it yet.\n");
             }
-            text.push_str(&decisions::lines(&latest.decisions));
+            text.push_str(&with_names(decisions::lines(&latest.decisions), &group));
             output::print(&text)
         }
     }

@@ -106,6 +106,12 @@ pub(super) fn state(group: &model::Group, member: &str) -> String {
     found.map_or("-", |one| one.state.name()).to_owned()
 }
 
+/// A text with what members are called in place of their ids.
+pub(super) fn with_names(text: String, group: &model::Group) -> String {
+    let members = group.members.iter();
+    members.fold(text, |text, one| text.replace(&one.member, &one.client_id))
+}
+
 /// What people call a member.
 fn name<'a>(group: &'a model::Group, member: &'a str) -> &'a str {
     let found = group.members.iter().find(|one| one.member == member);

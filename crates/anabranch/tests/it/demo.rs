@@ -68,6 +68,46 @@ fn every_record_is_checked() {
     }
 }
 
+/// The unread records of one partition are divided between two unmodified clients, in the order of their keys.
+#[test]
+fn a_backlog_is_divided() {
+    let run = demo(&[
+        "--members",
+        "2",
+        "--records",
+        "10000",
+        "--protocol",
+        "consumer",
+        "--format",
+        "json",
+    ]);
+    let report = run.expect(0).json();
+    assert_eq!(report["divided"], true, "{report}");
+    assert_eq!(
+        (
+            number(&report["verdict"]["delivered"]),
+            number(&report["verdict"]["lost"])
+        ),
+        (10_000, 0)
+    );
+    assert_eq!(number(&report["verdict"]["keys_out_of_order"]), 0);
+    let both = &report["phases"][1];
+    assert_eq!(
+        (number(&both["members"]), number(&both["working"])),
+        (2, 2),
+        "{both}"
+    );
+    assert!(both["speed_up"].as_f64().unwrap() > 1.3, "{both}");
+    let decisions = report["decisions"].as_array().unwrap();
+    let split = decisions
+        .iter()
+        .find(|one| one["kind"] == "split" && one["outcome"] == "decided");
+    assert!(
+        split.is_some_and(|split| number(&split["slots"]) > 0),
+        "{decisions:?}"
+    );
+}
+
 /// The lines of a file are records; where there is no terminal, what happens is told line by line.
 #[test]
 fn a_file_is_played() {

@@ -286,7 +286,8 @@ fn a_group_is_paused_resumed_and_planned() {
 fn a_group_is_explained() {
     let fake = Fake::start(|_, path| {
         if path.starts_with("/api/v1/decisions") {
-            return (200, two_decisions());
+            let refused = decision(8, "refused", "split", "one key has 93 % of what m-1 holds");
+            return (200, json!({"decisions": [refused], "next": 8}));
         }
         let mut document = group("m-1", "m-2");
         if path.ends_with("plain") {
@@ -300,7 +301,7 @@ fn a_group_is_explained() {
         "Group billing (Stable, 2 members, protocol classic), elastic.mode=slices.\n",
         "Its partitions may be divided.\n",
         "orders/0 is divided among 1 member, 700 records to do, 2000 slots on their way.\n",
-        "no split: one key has 93 % of what remains (3 times)\n",
+        "no split: one key has 93 % of what worker-1 holds (3 times)\n",
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
