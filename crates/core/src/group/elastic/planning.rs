@@ -11,6 +11,7 @@ use crate::cursor::Cursor;
 use crate::elastic::{self, Decision, DecisionLog, Entry, Reading, Refusal, Snapshot};
 use crate::group::change::GroupChange;
 use crate::group::coordinator::{Coordinator, Effects, Step};
+use crate::group::state::Sharing;
 use crate::group::topics::Topics;
 use crate::ids::{Now, Offset, TopicId};
 
@@ -87,7 +88,9 @@ impl Coordinator {
         self.note_quiet(step, group, &snapshot);
         let plan = elastic::plan(&snapshot);
         for decision in plan.decisions {
-            self.carry_out(step, group, decision);
+            if !self.is_under_way(group, &decision) {
+                self.carry_out(step, group, decision);
+            }
         }
         for refusal in plan.refusals {
             self.refuse(step, group, refusal);
@@ -109,6 +112,15 @@ impl Coordinator {
                 from,
             })
             .collect()
+    }
+
+    /// Whether an earlier decision about the same partition still waits for a member to give it up.
+    fn is_under_way(&self, group: &str, decision: &Decision) -> bool {
+        decision.change.moves.iter().any(|one| {
+            let sharers = self.sharers(group, (one.of.topic, one.of.partition));
+            let mut all = sharers.iter().flat_map(BTreeMap::values);
+            all.any(|sharing| *sharing == Sharing::Yields)
+        })
     }
 
     /// Notes a decision and does what it says.
