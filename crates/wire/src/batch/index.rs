@@ -12,6 +12,7 @@ use super::compress::DecompressLimits;
 use super::error::BatchError;
 use super::header::{BatchHeader, HEADER_LEN};
 use super::records::{RecordSet, records};
+use super::varint::Cursor;
 use crate::slot::{Slot, slot_of_batch, slot_of_key};
 
 /// A record in the body of its batch. Records lie one behind the other, so an end is also the next one's start.
@@ -21,12 +22,17 @@ pub(super) struct Entry {
     pub(super) end: u32,
     /// Offset less the base offset.
     pub(super) offset_delta: i32,
+    /// Milliseconds after the base timestamp, or [`FAR`].
+    timestamp_delta: i32,
     pub(super) slot: Slot,
 }
 
+/// Stands for a timestamp delta that takes more than 32 bits: it is read again where it is needed.
+const FAR: i32 = i32::MIN;
+
 /// A stored batch with its records decompressed and found.
 ///
-/// Memory: the bytes of the batch (shared with whoever gave them), the decompressed records if it is compressed, and 12
+/// Memory: the bytes of the batch (shared with whoever gave them), the decompressed records if it is compressed, and 16
 /// bytes per record.
 #[derive(Clone, Debug)]
 pub struct IndexedBatch {
@@ -78,6 +84,7 @@ fn find(set: &RecordSet<'_>) -> Result<Vec<Entry>, BatchError> {
         entries.push(Entry {
             end: place(end).ok_or_else(|| misplaced(&entries, "it lies beyond 2 GiB"))?,
             offset_delta: last,
+            timestamp_delta: i32::try_from(record.timestamp_delta).unwrap_or(FAR),
             slot: record.key.map_or(keyless, slot_of_key),
         });
     }
@@ -150,6 +157,26 @@ impl IndexedBatch {
 
     pub(super) fn body(&self) -> &[u8] {
         &self.body
+    }
+
+    /// Milliseconds of a record, which begins at `start`, after the base timestamp.
+    #[inline]
+    pub(super) fn timestamp_delta_of(&self, start: u32, entry: &Entry) -> i64 {
+        if entry.timestamp_delta == FAR {
+            self.far_timestamp_delta(start)
+        } else {
+            i64::from(entry.timestamp_delta)
+        }
+    }
+
+    #[cold]
+    fn far_timestamp_delta(&self, start: u32) -> i64 {
+        let mut record = Cursor {
+            rest: self.body.get(start as usize..).unwrap_or_default(),
+        };
+        // Length and attributes are in front of it.
+        let read = record.take_i32().and_then(|_| record.take_u8());
+        read.and_then(|_| record.take_i64()).unwrap_or(0)
     }
 
     #[inline]

@@ -27,7 +27,6 @@ use super::compress::DecompressLimits;
 use super::error::BatchError;
 use super::header::{BatchHeader, HEADER_LEN, LENGTH_END, patch, seal};
 use super::index::{IndexedBatch, index_records};
-use super::varint::Cursor;
 use crate::slot::Slot;
 
 /// A shared piece smaller than this is copied instead, bytes: a piece of its own costs more than the copy.
@@ -64,6 +63,7 @@ pub struct Selection {
     records: usize,
     bytes: usize,
     last_offset: i64,
+    max_timestamp_delta: i64,
     next: Option<i64>,
     whole: bool,
 }
@@ -127,7 +127,10 @@ impl IndexedBatch {
             taken.extend(self.iter());
             return self.whole();
         }
-        let mut out = Selection::default();
+        let mut out = Selection {
+            max_timestamp_delta: i64::MIN,
+            ..Selection::default()
+        };
         let mut start = 0;
         for entry in self.entries() {
             let (at, offset) = (start, self.offset_of(entry));
@@ -139,6 +142,8 @@ impl IndexedBatch {
                 out.next = Some(offset);
                 break;
             }
+            let timestamp_delta = self.timestamp_delta_of(at, entry);
+            out.max_timestamp_delta = out.max_timestamp_delta.max(timestamp_delta);
             taken.push((offset, entry.slot));
         }
         let last = self.header().last_offset();
@@ -182,13 +187,11 @@ impl IndexedBatch {
         let start = out.len();
         out.reserve(selection.bytes);
         out.extend_from_slice(&[0; HEADER_LEN]);
-        let mut max_delta = None;
         for run in &selection.runs {
             let records = self
                 .body()
                 .get(run.start as usize..run.end as usize)
                 .unwrap_or_default();
-            max_delta = max_delta.max(max_timestamp_delta(records));
             out.extend_from_slice(records);
         }
         let stored = self.header();
@@ -202,25 +205,15 @@ impl IndexedBatch {
         let last_offset_delta = selection.last_offset.saturating_sub(stored.base_offset);
         header.last_offset_delta = i32::try_from(last_offset_delta).unwrap_or(stored.last_offset_delta);
         if !stored.is_log_append_time() {
-            header.max_timestamp = stored.base_timestamp.saturating_add(max_delta.unwrap_or(0));
+            header.max_timestamp = stored
+                .base_timestamp
+                .saturating_add(selection.max_timestamp_delta);
         }
         if let Some(raw) = out.get_mut(start..).and_then(<[u8]>::first_chunk_mut) {
             header.write_to(raw);
         }
         seal(out.get_mut(start..).unwrap_or_default());
     }
-}
-
-/// The largest timestamp delta of records that lie one behind the other and are known to parse.
-fn max_timestamp_delta(records: &[u8]) -> Option<i64> {
-    let mut cursor = Cursor { rest: records };
-    let mut max = None;
-    while let Some(record) = cursor.take_i32().and_then(|length| cursor.take(length)) {
-        let mut inner = Cursor { rest: record };
-        let delta = inner.take_u8().and_then(|_| inner.take_i64());
-        max = max.max(delta);
-    }
-    max
 }
 
 /// Appends a whole stored batch as a batch of a slice: base offset and leader epoch are changed, which both lie outside

@@ -323,6 +323,23 @@ fn timestamps_that_are_missing_or_run_backwards() {
 }
 
 #[test]
+fn timestamps_that_lie_far_apart() {
+    let mut builder = BatchBuilder::new();
+    let far = 1_800_000_000_000;
+    for (key, timestamp) in [(b"a", 0), (b"b", far - 1), (b"a", far), (b"b", -1)] {
+        builder.append(timestamp, Some(key), None, &[]);
+    }
+    let batch = builder.finish().unwrap();
+    for (key, max) in [("a", far), ("b", far - 1)] {
+        let mut out = Gather::default();
+        sift(&batch, ID, &LIMITS, is_key(key), &mut out).unwrap();
+        let bytes = joined(out);
+        assert_eq!(BatchHeader::parse(&bytes).unwrap().max_timestamp, max);
+        assert_eq!(read(&bytes).len(), 2);
+    }
+}
+
+#[test]
 fn what_a_batch_without_keys_holds_stays_together() {
     let batch = stored(4_711, "----", Compression::None);
     let slot = slot_of_batch(4_711);
