@@ -1,8 +1,7 @@
 //! Client libraries: how the broker tells them apart, and the habits that decide how members can share a partition.
 //!
 //! What stands here was found by reading the libraries and by running them. A library that is not here, or an older
-//! version than its row asks for, is never divided. `compat/` runs the scenario `group-recognised` with each of them, so
-//! that a release that introduces itself differently is noticed.
+//! version than its row asks for, is never divided.
 
 use std::fmt;
 

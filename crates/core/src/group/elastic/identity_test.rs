@@ -9,7 +9,6 @@ use crate::group::harness::{alive, at, classic};
 use crate::group::{GroupChange, OffsetCommit};
 
 /// One connection for the group, another for records: Java, librdkafka, kafka-python, aiokafka, kafkajs.
-
 #[test]
 fn a_classic_member_is_known_by_the_connection_of_its_group_requests() {
     for (software, client_id) in [
@@ -36,7 +35,6 @@ fn a_classic_member_is_known_by_the_connection_of_its_group_requests() {
 }
 
 /// The connection breaks between SyncGroup and OffsetFetch. A plain answer would be read as the member's own position.
-
 #[test]
 fn after_a_reconnect_a_member_asks_again_until_its_heartbeat_has_come() {
     for (software, client_id, error) in [
@@ -73,9 +71,7 @@ fn once_the_member_has_asked_its_look_alike_is_an_outsider() {
 }
 
 /// franz-go: JoinGroup and SyncGroup on one connection, OffsetFetch and Heartbeat on another. From 1.19 on it says who it
-
 /// is; before, the heartbeat does.
-
 #[test]
 fn franz_go_is_known_by_its_name_or_else_by_its_heartbeat() {
     let mut room = Room::new();
@@ -94,7 +90,6 @@ fn franz_go_is_known_by_its_name_or_else_by_its_heartbeat() {
 }
 
 /// franz-go sends ApiVersions on its first connection only, librdkafka on each.
-
 #[test]
 fn a_connection_without_introduction_belongs_to_the_client_that_introduced_itself() {
     let mut room = Room::new();
@@ -114,7 +109,6 @@ fn a_connection_without_introduction_belongs_to_the_client_that_introduced_itsel
 }
 
 /// KIP-848: Java names itself, librdkafka does not and uses the connection of its heartbeats.
-
 #[test]
 fn members_of_the_consumer_protocol_are_known_by_name_or_connection() {
     let mut room = Room::new();
@@ -143,7 +137,6 @@ fn a_member_that_is_gone_is_told_to_come_again_and_never_gets_a_plain_answer() {
 }
 
 /// kafka-go has a new connection for each generation.
-
 #[test]
 fn a_connection_for_each_generation_is_bound_by_its_join() {
     let mut room = Room::new();
@@ -227,7 +220,6 @@ fn a_member_of_the_consumer_protocol_asks_for_what_is_new_to_it() {
 }
 
 /// A client that lost its member id (Java 2.8 after ILLEGAL_GENERATION) leaves a ghost behind.
-
 #[test]
 fn a_newcomer_takes_over_the_connection_from_its_own_ghost() {
     let mut room = Room::new();
@@ -238,12 +230,8 @@ fn a_newcomer_takes_over_the_connection_from_its_own_ghost() {
     assert_eq!(room.who(&client.on(0), None), id);
 }
 
-/// sarama with two groups, or two members, on one Client.
-
 /// After a restart nobody knows what members had asked for: until a member is heard of, whatever looks like it has to
-
 /// come again.
-
 #[test]
 fn after_a_restart_of_the_broker_a_member_is_known_once_it_was_heard_of() {
     let mut room = Room::new();
@@ -326,12 +314,6 @@ fn that_a_member_asks_where_to_begin_is_written_once_and_only_for_its_own_partit
     assert_eq!(room.state(&id).current.epoch, epoch);
     assert!(ask(&mut room, &client.on(0), 0).is_empty(), "known already");
 }
-
-/// Section 3 of the rules, client by client: on which connection ListOffsets comes, and what it must be answered in.
-
-/// sarama and kafka-go reject a start outside of what ListOffsets says, so with several of them the answer is widened;
-
-/// for others a plain answer is the honest one.
 
 #[test]
 fn who_has_joined_is_said_once_and_names_from_outside_cannot_break_the_line() {
