@@ -100,7 +100,7 @@ impl Live {
 
     /// What is known after a restart: how far each slice may have been handed out, and nothing of the records. Chains
     /// that were read count as rewound, and are blind until [`super::Step::recall`] was given every range of
-    /// [`super::Step::recall_wanted`]. `log_end` is that of the recovered log.
+    /// [`Divided::recall_wanted`]. `log_end` is that of the recovered log.
     pub fn recover(&mut self, divided: &Divided, log_end: Offset, mono_ms: u64) {
         let chains = divided.chains.iter().map(|(name, chain)| {
             let recovered = LiveChain::recover(*name, chain, log_end, mono_ms, self);

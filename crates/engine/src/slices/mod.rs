@@ -14,7 +14,7 @@
 //!   is for a thread that may wait.
 //! - The [`ScanCache`] keeps batches with their records found, so that k readers of one log decompress and walk it once.
 //! - [`read_slice`] makes an answer for a member: matching records up to a size, or how far nothing matches.
-//! - [`recall`] lists what may have been handed out before a restart.
+//! - [`recall()`] lists what may have been handed out before a restart.
 //! - [`survey()`] counts the remaining records per slot, exactly or from a sample; a [`Tally`] is filled in the background
 //!   so that most of the answer costs no reading.
 //!
