@@ -62,7 +62,7 @@ impl Step<'_> {
         if chain.member != member {
             return Err(Why::NotItsSlice);
         }
-        if epoch < chain.epoch && !self.live.is_broken(Fault::OldEpochCommit) {
+        if epoch < chain.epoch && !self.live.is_broken(Fault::SameIdAtRegrant) {
             return Err(Why::OldEpoch);
         }
         if chain.state == ChainState::Dead && !self.live.is_broken(Fault::DeadCommitMoves) {
@@ -193,11 +193,7 @@ impl Step<'_> {
             return waiting;
         }
         if self.live.is_broken(Fault::FenceByNumber) {
-            let ends = chain.slices.iter().filter(|slice| slice.id >= to.slice);
-            let shut = ends
-                .take(1)
-                .any(|slice| slice.to.is_some_and(|end| to.offset < end));
-            return if shut { SlotSet::empty() } else { waiting };
+            return opened_by_number(chain, to);
         }
         let latest = self.world.evidence == Evidence::Latest || self.live.is_broken(Fault::LatestIsEvidence);
         let judge = if latest { to } else { live.sure };
@@ -219,6 +215,24 @@ impl Step<'_> {
             note: None,
         });
     }
+}
+
+/// What [`Fault::FenceByNumber`] does wrong: it waits for the number at which the slice before the transit ends.
+fn opened_by_number(chain: &Chain, to: Position) -> SlotSet {
+    let mut opened = SlotSet::empty();
+    for transit in &chain.transits {
+        let before = chain.slices.iter().rfind(|slice| slice.id < transit.by);
+        let end = before.and_then(|slice| {
+            slice.to.map(|offset| Position {
+                slice: slice.id,
+                offset,
+            })
+        });
+        if end.is_none_or(|end| to >= end) {
+            opened = opened.union(&transit.pieces.slots());
+        }
+    }
+    opened
 }
 
 impl Cursor {

@@ -23,13 +23,14 @@ pub enum Fault {
     DeadCommitOpensFence,
     /// Gained slots begin at the receiver's own release point.
     MergeAtReceiver,
-    /// One gained slot gets lost.
-    MergeLosesPiece,
+    /// A slot that is released is in no transit.
+    ReleaseLosesSlot,
     /// A commit in an old slice is read as one in the tail.
     OldCommitInTail,
     /// After a give-up or a death slots in transit go on at the release point.
     GrantAtReleasePoint,
-    /// A member that is granted slots anew keeps its old slice id.
+    /// A member that is granted slots anew keeps its old slice id, and commits of its older assignments count. Either
+    /// alone is harmless: the other catches it.
     SameIdAtRegrant,
     /// Positions go back.
     BackwardCommit,
@@ -43,8 +44,6 @@ pub enum Fault {
     PlainAtLowest,
     /// A restart forgets how far slices were handed out.
     CeilingLost,
-    /// Commits of an older assignment count.
-    OldEpochCommit,
     /// OffsetFetch answers with the tail.
     FetchAnswersTail,
     /// Outsiders see the positions of held chains only.
@@ -63,7 +62,7 @@ pub enum Fault {
     LatestIsEvidence,
     /// What is handed out is not noted when it is looked up.
     ServedNotReserved,
-    /// An empty slice between two others stays.
+    /// An empty slice between two others stays. Costs room, not safety.
     EmptySlicesStay,
 }
 
@@ -78,7 +77,7 @@ impl Fault {
         Self::DeadCommitMoves,
         Self::DeadCommitOpensFence,
         Self::MergeAtReceiver,
-        Self::MergeLosesPiece,
+        Self::ReleaseLosesSlot,
         Self::OldCommitInTail,
         Self::GrantAtReleasePoint,
         Self::SameIdAtRegrant,
@@ -88,7 +87,6 @@ impl Fault {
         Self::PlainAtHighest,
         Self::PlainAtLowest,
         Self::CeilingLost,
-        Self::OldEpochCommit,
         Self::FetchAnswersTail,
         Self::OutsiderSeesHeldOnly,
         Self::PositionCarried,

@@ -276,10 +276,9 @@ impl LiveChain {
         })
     }
 
-    /// Forgets what lies before `sure`, and slices that are done and lie before it.
-    pub(super) fn prune(&mut self, front: SliceId) {
+    /// Forgets what lies before `sure`, and slices that are done of which nothing can be in work.
+    pub(super) fn prune(&mut self, chain: &Chain) {
         let sure = self.sure;
-        self.slices.retain(|id, _| *id >= front || *id >= sure.slice);
         if let Some(slice) = self.slices.get_mut(&sure.slice) {
             while slice
                 .records
@@ -292,6 +291,10 @@ impl LiveChain {
                 slice.block = None;
             }
         }
+        self.slices.retain(|id, slice| {
+            let in_work = *id >= sure.slice && slice.has(Offset::MIN);
+            in_work || chain.slices.iter().any(|slice| slice.id == *id)
+        });
     }
 
     /// Keeps the number of records below its limit: the oldest half becomes blocks.

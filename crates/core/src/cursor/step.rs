@@ -293,11 +293,14 @@ impl<'a> Step<'a> {
         }
         let place = self.place(name)?;
         let leaving = tail.restricted(slots);
-        let transit = if self.live.is_broken(Fault::TransitForgetsFrom) {
+        let mut transit = if self.live.is_broken(Fault::TransitForgetsFrom) {
             Pieces::of(place, slots)
         } else {
             leaving.raised(place)
         };
+        if self.live.is_broken(Fault::ReleaseLosesSlot) {
+            transit.remove(&slots.iter().take(1).collect());
+        }
         let mut staying = tail;
         staying.remove(slots);
         self.succeed(name, place, staying.raised(place), transit)
@@ -317,9 +320,6 @@ impl<'a> Step<'a> {
         }
         let mut pieces = own.raised(place);
         pieces.merge(&gained);
-        if self.live.is_broken(Fault::MergeLosesPiece) {
-            pieces.remove(slots);
-        }
         self.succeed(name, place, pieces, Pieces::new())
     }
 
@@ -475,6 +475,6 @@ impl LiveChain {
         }
         self.since_ms
             .retain(|by, _| chain.transits.iter().any(|transit| transit.by == *by));
-        self.prune(chain.front().id);
+        self.prune(chain);
     }
 }

@@ -310,3 +310,14 @@ fn without_a_free_id_nothing_changes() {
     assert_eq!(bench.release("a", &half(1)), Err(Refusal::NoId));
     assert_eq!(bench.cursor, before);
 }
+
+#[test]
+fn moves_of_an_idle_member_leave_nothing_behind_in_memory() {
+    let mut bench = Bench::held(&[0, 1]);
+    for _ in 0..20 {
+        bench.release("a", &half(1)).unwrap();
+        bench.jump_grant("a", &half(1)).unwrap();
+    }
+    let (name, _) = bench.chain("a");
+    assert_eq!(bench.live.chains[&name].slices.len(), 1);
+}
