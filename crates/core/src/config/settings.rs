@@ -63,6 +63,7 @@ pub struct ConsumerGroupSettings {
 
 /// Reads one scope's values. A value that does not parse (it was checked when it was set, so an older version did that)
 /// counts as the default of its key.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
     pub(crate) scope: Scope,
     pub(crate) own: Option<(&'a Values, Source)>,

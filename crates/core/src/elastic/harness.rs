@@ -354,6 +354,7 @@ impl Part {
         let total = |slots: &SlotSet| slots.iter().map(|slot| self.left(slot.index())).sum();
         let reading = match &self.held {
             Held::Plain(holder) => Reading::Plain(PlainView {
+                without_position: false,
                 holder: holder.clone(),
                 remaining: total(&SlotSet::all()),
                 counts: counted.then(|| counts_of(&self.records, &SlotSet::all())),
@@ -403,6 +404,7 @@ impl Part {
             reading,
             ids_left: 100_000,
             quiet_since_ms: self.quiet_since_ms,
+            awaits_yield: false,
         }
     }
 }

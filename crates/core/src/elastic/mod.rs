@@ -85,7 +85,7 @@ pub use inputs::{
 };
 pub use log::{DecisionLog, Entry, Noted};
 pub use plan::{Plan, Uncounted, plan};
-pub use settings::{CommitEvidence, ElasticSettings, GroupElasticSettings, Mode, SliceOffsets};
+pub use settings::{CommitEvidence, ElasticKeys, ElasticSettings, GroupElasticSettings, Mode, SliceOffsets};
 pub use snapshot::{
     Commits, DividedView, Eligibility, Loose, MemberId, MemberState, MemberView, PartitionView, PlainView,
     Reading, ShareCounts, ShareView, Snapshot, TopicView, Transit,

@@ -194,11 +194,12 @@ impl Planning<'_> {
     }
 }
 
-/// All divided partitions, in order.
+/// All divided partitions of which anything can be decided, in order.
 fn divided(snapshot: &Snapshot) -> impl Iterator<Item = (TopicId, &TopicView, i32, &DividedView)> {
     snapshot.topics.iter().flat_map(|(topic, view)| {
         view.partitions
             .iter()
+            .filter(|(_, partition)| !partition.awaits_yield)
             .filter_map(move |(number, partition)| match &partition.reading {
                 Reading::Divided(divided) => Some((*topic, view, *number, divided)),
                 Reading::Plain(_) => None,

@@ -82,51 +82,84 @@ pub struct GroupElasticSettings {
     pub balance_cooldown_ms: u64,
 }
 
-impl ElasticSettings {
-    /// The settings of a topic with these overrides in a group with these.
-    pub fn new(topic: &Values, group: &Values, layers: Layers<'_>) -> Self {
-        let of_topic = Reader {
-            scope: Scope::Topic,
-            own: Some((topic, Source::Topic)),
-            layers,
-        };
-        let of_group = Reader {
-            scope: Scope::Group,
-            own: Some((group, Source::Group)),
-            layers,
-        };
-        // A value that an older version stored and this one refuses counts as not set.
-        let set =
-            |key: &str, value: &String| lookup(Scope::Group, key).is_some_and(|key| key.check(value).is_ok());
-        let read = |key: &str| match group.get(key) {
-            Some(value) if set(key, value) => &of_group,
-            _ => &of_topic,
-        };
-        let text = |key: &str| read(key).text(key).trim().to_owned();
-        let count = |key: &str| read(key).count(key);
+/// The keys of a topic with its overrides in a group with others, to be read one by one.
+#[derive(Clone, Copy, Debug)]
+pub struct ElasticKeys<'a> {
+    group: &'a Values,
+    of_group: Reader<'a>,
+    of_topic: Reader<'a>,
+}
+
+impl<'a> ElasticKeys<'a> {
+    /// Keys with these overrides of the topic, and these of the group, which go before them.
+    pub fn new(topic: &'a Values, group: &'a Values, layers: Layers<'a>) -> Self {
         Self {
-            mode: match text("elastic.mode").as_str() {
-                "slices" => Mode::Slices,
-                "queues" => Mode::Queues,
-                _ => Mode::Off,
+            group,
+            of_group: Reader {
+                scope: Scope::Group,
+                own: Some((group, Source::Group)),
+                layers,
             },
-            evidence: match text("elastic.commit.evidence").as_str() {
-                "latest" => CommitEvidence::Latest,
-                _ => CommitEvidence::Previous,
+            of_topic: Reader {
+                scope: Scope::Topic,
+                own: Some((topic, Source::Topic)),
+                layers,
             },
-            offsets: match text("elastic.offsets").as_str() {
+        }
+    }
+
+    /// A value that an older version stored and this one refuses counts as not set.
+    fn reader(&self, key: &str) -> &Reader<'a> {
+        let is_set = |value: &String| lookup(Scope::Group, key).is_some_and(|key| key.check(value).is_ok());
+        match self.group.get(key) {
+            Some(value) if is_set(value) => &self.of_group,
+            _ => &self.of_topic,
+        }
+    }
+
+    fn text(&self, key: &str) -> String {
+        self.reader(key).text(key).trim().to_owned()
+    }
+
+    fn count(&self, key: &str) -> u64 {
+        self.reader(key).count(key)
+    }
+
+    /// `elastic.mode`.
+    pub fn mode(&self) -> Mode {
+        match self.text("elastic.mode").as_str() {
+            "slices" => Mode::Slices,
+            "queues" => Mode::Queues,
+            _ => Mode::Off,
+        }
+    }
+
+    /// `elastic.commit.evidence`.
+    pub fn evidence(&self) -> CommitEvidence {
+        match self.text("elastic.commit.evidence").as_str() {
+            "latest" => CommitEvidence::Latest,
+            _ => CommitEvidence::Previous,
+        }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> ElasticSettings {
+        ElasticSettings {
+            mode: self.mode(),
+            evidence: self.evidence(),
+            offsets: match self.text("elastic.offsets").as_str() {
                 "always" => SliceOffsets::Always,
                 _ => SliceOffsets::OnSplit,
             },
-            slices_max: u32::try_from(count("elastic.slices.max")).unwrap_or(u32::MAX),
-            split_min_remaining: count("elastic.split.min.remaining"),
-            split_cooldown_ms: count("elastic.split.cooldown.ms"),
-            steal_min_remaining: count("elastic.steal.min.remaining"),
-            steal_min_ms: count("elastic.steal.min.ms"),
-            merge_delay_ms: count("elastic.merge.delay.ms"),
-            fence_timeout_ms: count("elastic.fence.timeout.ms"),
-            watchdog_commit_ms: count("elastic.watchdog.commit.ms"),
-            watchdog_fetch_ms: count("elastic.watchdog.fetch.ms"),
+            slices_max: u32::try_from(self.count("elastic.slices.max")).unwrap_or(u32::MAX),
+            split_min_remaining: self.count("elastic.split.min.remaining"),
+            split_cooldown_ms: self.count("elastic.split.cooldown.ms"),
+            steal_min_remaining: self.count("elastic.steal.min.remaining"),
+            steal_min_ms: self.count("elastic.steal.min.ms"),
+            merge_delay_ms: self.count("elastic.merge.delay.ms"),
+            fence_timeout_ms: self.count("elastic.fence.timeout.ms"),
+            watchdog_commit_ms: self.count("elastic.watchdog.commit.ms"),
+            watchdog_fetch_ms: self.count("elastic.watchdog.fetch.ms"),
         }
     }
 }
@@ -152,7 +185,7 @@ impl Default for ElasticSettings {
         let none = Values::new();
         Self {
             mode: Mode::Slices,
-            ..Self::new(&none, &none, nothing_set(&none))
+            ..ElasticKeys::new(&none, &none, nothing_set(&none)).all()
         }
     }
 }
@@ -194,7 +227,7 @@ mod tests {
         let topic = values(&[("elastic.split.min.remaining", "20"), ("elastic.mode", "off")]);
         let group = values(&[("elastic.split.min.remaining", "30"), ("elastic.mode", "slices")]);
         let least = |topic: &Values, group: &Values| {
-            let settings = ElasticSettings::new(topic, group, layers);
+            let settings = ElasticKeys::new(topic, group, layers).all();
             (settings.split_min_remaining, settings.mode)
         };
         assert_eq!(least(&none, &none), (10, Mode::Off));
@@ -217,7 +250,7 @@ mod tests {
     fn a_value_that_an_older_version_stored_and_this_one_refuses_counts_as_the_default() {
         let none = Values::new();
         let odd = values(&[("elastic.mode", "sometimes"), ("elastic.slices.max", "many")]);
-        let settings = ElasticSettings::new(&odd, &odd, nothing_set(&none));
+        let settings = ElasticKeys::new(&odd, &odd, nothing_set(&none)).all();
         assert_eq!((settings.mode, settings.slices_max), (Mode::Off, 64));
     }
 }

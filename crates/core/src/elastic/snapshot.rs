@@ -114,6 +114,8 @@ pub struct PartitionView {
     pub ids_left: u32,
     /// Since when there has been nothing to read in it and nothing in flight; none: there is.
     pub quiet_since_ms: Option<u64>,
+    /// An earlier decision about it takes effect when a member has given it up: until then nothing else is decided.
+    pub awaits_yield: bool,
 }
 
 /// How a group reads a partition.
@@ -132,6 +134,8 @@ pub struct PlainView {
     pub holder: Option<MemberId>,
     /// Records from the committed position to the end of the log.
     pub remaining: u64,
+    /// There are records, but the group has committed nothing: how many its holder will read is its own choice.
+    pub without_position: bool,
     /// The same by slot, if they were counted.
     pub counts: Option<SlotCounts>,
 }

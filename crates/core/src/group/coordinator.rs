@@ -168,6 +168,7 @@ impl Coordinator {
             }
             GroupChange::Gone { group } => {
                 self.decisions.remove(group);
+                self.elastic.group_gone(group);
             }
             _ => {}
         }

@@ -4,86 +4,11 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use anabranch_wire::ErrorCode;
 
+pub(crate) use super::harness_topics::TestTopics;
 pub(crate) use super::requests::*;
 use super::*;
 use crate::Refused;
-use crate::ids::{Now, TopicId};
-
-/// Topics of a test. A topic's id is its name, padded, and a number that grows when it is made anew.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TestTopics {
-    rows: Vec<(String, TopicId, i32)>,
-    /// Ends of logs.
-    pub(crate) ends: std::collections::BTreeMap<(TopicId, i32), i64>,
-    made: u8,
-}
-
-impl TestTopics {
-    pub(crate) fn of(topics: &[(&str, i32)]) -> Self {
-        let mut table = Self::default();
-        for (name, partitions) in topics {
-            table.create(name, *partitions);
-        }
-        table
-    }
-
-    pub(crate) fn create(&mut self, name: &str, partitions: i32) -> TopicId {
-        self.made += 1;
-        let mut id = [0; 16];
-        id[..name.len().min(14)].copy_from_slice(&name.as_bytes()[..name.len().min(14)]);
-        id[15] = self.made;
-        self.rows.push((name.to_owned(), TopicId(id), partitions));
-        self.rows.sort();
-        TopicId(id)
-    }
-
-    pub(crate) fn grow(&mut self, name: &str, partitions: i32) {
-        self.rows.iter_mut().find(|row| row.0 == name).unwrap().2 = partitions;
-    }
-
-    pub(crate) fn delete(&mut self, name: &str) {
-        self.rows.retain(|row| row.0 != name);
-    }
-
-    pub(crate) fn id(&self, name: &str) -> TopicId {
-        self.by_name(name).unwrap().id
-    }
-}
-
-impl Topics for TestTopics {
-    fn by_name(&self, name: &str) -> Option<TopicView<'_>> {
-        self.rows.iter().find(|row| row.0 == name).map(view)
-    }
-    fn by_id(&self, id: TopicId) -> Option<TopicView<'_>> {
-        self.rows.iter().find(|row| row.1 == id).map(view)
-    }
-    fn each(&self, visit: &mut dyn FnMut(TopicView<'_>)) {
-        self.rows.iter().map(view).for_each(visit);
-    }
-    fn log_end(&self, topic: TopicId, partition: i32) -> i64 {
-        self.ends.get(&(topic, partition)).copied().unwrap_or(0)
-    }
-    fn log_start(&self, _: TopicId, _: i32) -> i64 {
-        0
-    }
-    fn elastic(&self, _: &str, _: TopicId) -> crate::elastic::ElasticSettings {
-        crate::elastic::ElasticSettings::default()
-    }
-    fn elastic_group(&self, _: &str) -> crate::elastic::GroupElasticSettings {
-        crate::elastic::GroupElasticSettings::default()
-    }
-    fn excluded_from_division(&self, _: TopicId) -> Option<String> {
-        None
-    }
-}
-
-fn view(row: &(String, TopicId, i32)) -> TopicView<'_> {
-    TopicView {
-        id: row.1,
-        name: &row.0,
-        partitions: row.2,
-    }
-}
+use crate::ids::Now;
 
 /// Subscription bytes of version 1 (0 without owned partitions).
 pub(crate) fn subscription(topics: &[&str], owned: &[(&str, &[i32])], user_data: Option<&[u8]>) -> Bytes {
@@ -251,13 +176,25 @@ impl Bench {
         }
     }
 
+    /// The same client, on the connection of that member.
+    pub(crate) fn caller_of(member: &str) -> Caller {
+        let number = member.bytes().fold(0u64, |sum, byte| {
+            sum.wrapping_mul(31).wrapping_add(u64::from(byte))
+        });
+        Caller {
+            connection: Connection(number),
+            ..Self::caller()
+        }
+    }
+
     /// Sends a JoinGroup; its answer may come later.
     pub(crate) fn send_join(&mut self, request: &JoinGroup) -> Token {
         self.tokens += 1;
         let (token, fresh) = (Token(self.tokens), self.fresh());
+        let caller = Self::caller_of(&request.member_id);
         let effects = self
             .coordinator
-            .join(self.now, &self.topics, fresh, token, &Self::caller(), request);
+            .join(self.now, &self.topics, fresh, token, &caller, request);
         self.take(effects);
         token
     }
@@ -265,9 +202,13 @@ impl Bench {
     pub(crate) fn send_sync(&mut self, request: &SyncGroup) -> Token {
         self.tokens += 1;
         let token = Token(self.tokens);
-        let effects = self
-            .coordinator
-            .sync(self.now, &self.topics, token, &Self::caller(), request);
+        let effects = self.coordinator.sync(
+            self.now,
+            &self.topics,
+            token,
+            &Self::caller_of(&request.member_id),
+            request,
+        );
         self.take(effects);
         token
     }
@@ -314,9 +255,9 @@ impl Bench {
             member_id: member.to_owned(),
             instance_id: None,
         };
-        let (error, effects) = self
-            .coordinator
-            .heartbeat(self.now, &self.topics, &Self::caller(), &request);
+        let (error, effects) =
+            self.coordinator
+                .heartbeat(self.now, &self.topics, &Self::caller_of(member), &request);
         self.take(effects);
         error
     }
@@ -339,10 +280,10 @@ impl Bench {
         &mut self,
         request: &ConsumerHeartbeat,
     ) -> Result<ConsumerHeartbeatAnswer, Refused> {
-        let fresh = self.fresh();
+        let (fresh, caller) = (self.fresh(), Self::caller_of(&request.member_id));
         let (answer, effects) =
             self.coordinator
-                .consumer_heartbeat(self.now, &self.topics, fresh, &Self::caller(), request);
+                .consumer_heartbeat(self.now, &self.topics, fresh, &caller, request);
         self.take(effects);
         answer
     }
@@ -376,9 +317,12 @@ impl Bench {
     }
 
     pub(crate) fn send_commit(&mut self, request: &OffsetCommit) -> CommitAnswer {
-        let (answer, effects) = self
-            .coordinator
-            .commit(self.now, &self.topics, &Self::caller(), request);
+        let (answer, effects) = self.coordinator.commit(
+            self.now,
+            &self.topics,
+            &Self::caller_of(&request.member_id),
+            request,
+        );
         self.take(effects);
         answer
     }

@@ -59,6 +59,8 @@ mod describe_test;
 #[cfg(test)]
 mod harness;
 #[cfg(test)]
+mod harness_topics;
+#[cfg(test)]
 mod offsets_test;
 #[cfg(test)]
 mod requests;

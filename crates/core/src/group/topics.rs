@@ -1,6 +1,6 @@
 //! The coordinator's view of the topics, so that it depends on nobody who keeps them.
 
-use crate::elastic::{ElasticSettings, GroupElasticSettings};
+use crate::elastic::{CommitEvidence, ElasticSettings, GroupElasticSettings, Mode};
 use crate::ids::{Offset, TopicId};
 
 /// One topic, as the coordinator needs to know it.
@@ -27,7 +27,11 @@ pub trait Topics {
     fn log_end(&self, topic: TopicId, partition: i32) -> Offset;
     /// The first offset of a partition's log that exists; 0 if there is no such partition.
     fn log_start(&self, topic: TopicId, partition: i32) -> Offset;
-    /// What a topic goes by when a group divides it.
+    /// Whether and how a group divides a topic: [`ElasticSettings::mode`] of it, at the cost of one key.
+    fn elastic_mode(&self, group: &str, topic: TopicId) -> Mode;
+    /// What a commit proves: [`ElasticSettings::evidence`] of it, at the cost of one key.
+    fn commit_evidence(&self, group: &str, topic: TopicId) -> CommitEvidence;
+    /// All that a topic goes by when a group divides it.
     fn elastic(&self, group: &str, topic: TopicId) -> ElasticSettings;
     /// What a group as a whole goes by.
     fn elastic_group(&self, group: &str) -> GroupElasticSettings;

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use crate::config::{Layers, Values};
-use crate::elastic::{ElasticSettings, GroupElasticSettings};
+use crate::elastic::{CommitEvidence, ElasticKeys, ElasticSettings, GroupElasticSettings, Mode};
 use crate::group::{TopicView, Topics};
 use crate::ids::{LogId, Offset, TopicId};
 use crate::log::Log;
 use crate::meta::{State, Topic};
+
+/// What is set of a topic or a group of which nothing is set.
+static NONE: Values = Values::new();
 
 /// The topics with the bounds of their logs.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +23,13 @@ pub struct Partitions<'a> {
 impl Partitions<'_> {
     fn log(&self, topic: TopicId, partition: i32) -> Option<&Log> {
         self.logs.get(&self.state.topic_by_id(topic)?.log(partition)?)
+    }
+
+    fn elastic_keys(&self, group: &str, topic: TopicId) -> ElasticKeys<'_> {
+        let topic = self.state.topic_by_id(topic);
+        let of_topic = topic.map_or(&NONE, |topic| &topic.configs);
+        let of_group = self.state.group_configs(group).unwrap_or(&NONE);
+        ElasticKeys::new(of_topic, of_group, self.layers)
     }
 }
 
@@ -44,19 +54,20 @@ impl Topics for Partitions<'_> {
         self.log(topic, partition).map_or(0, Log::start)
     }
 
+    fn elastic_mode(&self, group: &str, topic: TopicId) -> Mode {
+        self.elastic_keys(group, topic).mode()
+    }
+
+    fn commit_evidence(&self, group: &str, topic: TopicId) -> CommitEvidence {
+        self.elastic_keys(group, topic).evidence()
+    }
+
     fn elastic(&self, group: &str, topic: TopicId) -> ElasticSettings {
-        let none = Values::new();
-        let of_topic = self
-            .state
-            .topic_by_id(topic)
-            .map_or(&none, |topic| &topic.configs);
-        let of_group = self.state.group_configs(group).unwrap_or(&none);
-        ElasticSettings::new(of_topic, of_group, self.layers)
+        self.elastic_keys(group, topic).all()
     }
 
     fn elastic_group(&self, group: &str) -> GroupElasticSettings {
-        let none = Values::new();
-        GroupElasticSettings::new(self.state.group_configs(group).unwrap_or(&none), self.layers)
+        GroupElasticSettings::new(self.state.group_configs(group).unwrap_or(&NONE), self.layers)
     }
 
     fn excluded_from_division(&self, topic: TopicId) -> Option<String> {

@@ -30,35 +30,31 @@ pub(super) fn group(broker: &Broker, group: &str, counted: &Counted) -> Option<G
             group: group.to_owned(),
             state: described.state.to_owned(),
             protocol: if is_consumer { "consumer" } else { "classic" }.to_owned(),
-            elastic: elastic(&snapshot),
+            elastic: elastic(core, group, &snapshot),
             members: members(core, group, &snapshot, now),
             partitions: partitions(core, group, &snapshot, now),
         })
     })
 }
 
-fn elastic(snapshot: &Snapshot) -> Elastic {
+/// A group may be divided if one of its topics may; else the reason is that of the first.
+fn elastic(core: &Core, group: &str, snapshot: &Snapshot) -> Elastic {
     let mode = snapshot.topics.values().next().map(|topic| topic.settings.mode);
-    let mode = match mode.unwrap_or_default() {
-        elastic::Mode::Slices => "slices",
-        elastic::Mode::Queues => "queues",
-        elastic::Mode::Off => "off",
+    let topics = core.node().partitions();
+    let verdict = |topic: &TopicId| core.node().groups().eligibility(&topics, group, *topic);
+    let mut verdicts = snapshot.topics.keys().map(verdict);
+    let first = verdicts.next().unwrap_or(Ok(()));
+    let reason = match first {
+        Err(why) if !verdicts.any(|verdict| verdict.is_ok()) => Some(why.to_string()),
+        _ => None,
     };
-    let of_member = snapshot
-        .members
-        .iter()
-        .find_map(|(id, member)| match &member.eligibility {
-            Eligibility::Yes => None,
-            Eligibility::No(text) => Some(format!("member {id}: {text}")),
-        });
-    let of_topic = snapshot.topics.values().find_map(|topic| {
-        let text = topic.excluded.as_ref()?;
-        Some(format!("topic {}: {text}", topic.name))
-    });
-    let of_mode = (mode != "slices").then(|| format!("elastic.mode is {mode}"));
-    let reason = of_mode.or(of_member).or(of_topic);
     Elastic {
-        mode: mode.to_owned(),
+        mode: match mode.unwrap_or_default() {
+            elastic::Mode::Slices => "slices",
+            elastic::Mode::Queues => "queues",
+            elastic::Mode::Off => "off",
+        }
+        .to_owned(),
         eligible: reason.is_none(),
         reason,
         paused: snapshot.paused,

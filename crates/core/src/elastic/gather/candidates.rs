@@ -75,10 +75,11 @@ impl<'a> Gather<'a> {
     pub(super) fn candidate(&self, holding: &Holding<'a>, needy: &[Needy]) -> Candidate {
         let partition = holding.view.partitions.get(&holding.partition);
         let owner = self.snapshot.members.get(holding.owner);
-        let (mut has, mut in_transit, mut now_sharing) = (BTreeSet::from([holding.owner]), false, 1);
+        let mut in_transit = partition.is_some_and(|partition| partition.awaits_yield);
+        let (mut has, mut now_sharing) = (BTreeSet::from([holding.owner]), 1);
         if let Some(Reading::Divided(divided)) = partition.map(|partition| &partition.reading) {
             has.extend(divided.shares.keys());
-            in_transit = !divided.transits.is_empty() || !divided.loose.is_empty();
+            in_transit |= !divided.transits.is_empty() || !divided.loose.is_empty();
             now_sharing = sharers(divided);
         }
         let subscribes = |needy: &Needy| {
@@ -240,8 +241,8 @@ impl<'a> Gather<'a> {
                     continue;
                 };
                 let place = (*topic, *partition);
-                // What this plan has assigned stays there; what it holds back waits.
-                if self.assigned.contains_key(&place) || self.held.contains(&place) {
+                // What this plan has assigned stays there; what it holds back waits, as does what is about to be shared.
+                if state.awaits_yield || self.assigned.contains_key(&place) || self.held.contains(&place) {
                     continue;
                 }
                 let holder = reading

@@ -44,23 +44,14 @@ impl Coordinator {
         if let Ok(answer) = &answer
             && request.member_epoch >= JOIN
         {
-            self.spoke_on(caller, request, &answer.member_id);
+            self.spoke_on(
+                caller,
+                &request.group_id,
+                &answer.member_id,
+                request.member_epoch == JOIN,
+            );
         }
         (answer, step.effects)
-    }
-
-    /// Who speaks on the connection from now on. Whoever joins has no positions, also if it was a member before.
-    fn spoke_on(&mut self, caller: &Caller, request: &ConsumerHeartbeat, id: &str) {
-        let joins = request.member_epoch == JOIN;
-        self.identities.bind(caller, &request.group_id, id, joins);
-        let member = self
-            .groups
-            .get(&request.group_id)
-            .and_then(|group| group.consumer()?.members.get(id));
-        if let Some(state) = member.filter(|_| joins) {
-            self.identities
-                .forgot_positions(&request.group_id, id, &state.current.assigned);
-        }
     }
 
     /// The checks that need no state.
@@ -126,7 +117,7 @@ impl Coordinator {
         let group = request.group_id.as_str();
         if self.is_keep_alive(caller, request) {
             self.restart_session(step.now.mono_ms, group, &request.member_id);
-            return self.answer(group, &request.member_id, false, request);
+            return self.answer(step.topics, (group, &request.member_id), false, request);
         }
         self.open_to_consumers(step, request)?;
         let caller = &self.with_software(caller);
@@ -158,7 +149,7 @@ impl Coordinator {
         self.watch_release_after(step.now.mono_ms, group, &id, released_before);
         let now = self.member(group, &id).map(|state| &state.current.assigned);
         let changed = before.as_ref().map(|old| &old.current.assigned) != now;
-        self.answer(group, &id, changed, request)
+        self.answer(step.topics, (group, &id), changed, request)
     }
 
     /// The usual heartbeat: a settled member says that it is alive and nothing else.
@@ -304,8 +295,8 @@ impl Coordinator {
     /// The answer names the assignment if the member asks for it by a full request, or if it has changed.
     fn answer(
         &self,
-        group: &str,
-        id: &str,
+        topics: &dyn Topics,
+        (group, id): (&str, &str),
         changed: bool,
         request: &ConsumerHeartbeat,
     ) -> Result<ConsumerHeartbeatAnswer, Refused> {
@@ -327,7 +318,7 @@ impl Coordinator {
         Ok(ConsumerHeartbeatAnswer {
             member_id: id.to_owned(),
             member_epoch: state.current.epoch,
-            heartbeat_interval_ms: self.heartbeat_interval_ms(group),
+            heartbeat_interval_ms: self.heartbeat_interval_ms(topics, group),
             assignment,
         })
     }

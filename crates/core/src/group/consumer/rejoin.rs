@@ -2,20 +2,23 @@
 
 use crate::group::coordinator::Coordinator;
 use crate::group::state::MemberState;
+use crate::group::topics::Topics;
 use crate::ids::TopicId;
 
 /// Longest heartbeat interval while work may move between members, milliseconds.
 const HEARTBEAT_WHILE_MOVING_MS: i32 = 1_000;
 
 impl Coordinator {
-    /// How soon the member is to be heard of again. While a partition is shared, or a member waits for work, members
-    /// are to learn of changes soon.
-    pub(super) fn heartbeat_interval_ms(&self, group: &str) -> i32 {
+    /// How soon the member is to be heard of again. While a partition is shared, or a member waits for work that could be
+    /// divided, members are to learn of changes soon.
+    pub(super) fn heartbeat_interval_ms(&self, topics: &dyn Topics, group: &str) -> i32 {
         let usual = self.timings(group).heartbeat_interval_ms;
         let is_moving = self.consumer(group).is_some_and(|consumer| {
             let waits = |state: &MemberState| state.target.is_empty();
             !consumer.shared.is_empty()
-                || (consumer.members.len() > 1 && consumer.members.values().any(waits))
+                || (consumer.members.len() > 1
+                    && consumer.members.values().any(waits)
+                    && self.concerns_planner(topics, group))
         });
         if is_moving {
             usual.min(HEARTBEAT_WHILE_MOVING_MS)

@@ -23,8 +23,8 @@ impl Coordinator {
         for (key, moves) in by_partition {
             is_new_epoch |= self.act_on(step, group, key, &moves);
             if matches!(change.kind, Kind::Split | Kind::Steal | Kind::Isolate) {
-                let at = (group.to_owned(), key.0);
-                self.elastic.divided_ms.insert(at, step.now.mono_ms);
+                let divided_ms = &mut self.elastic.group_mut(group).divided_ms;
+                divided_ms.insert(key.0, step.now.mono_ms);
             }
         }
         if is_new_epoch {
@@ -144,7 +144,7 @@ impl Coordinator {
             left.retain(|id, sharing| *sharing == Sharing::Yields || self.has_a_part(group, key, id));
             // One who yields for nobody's sake has nothing to yield for.
             let is_idle = left.values().all(|sharing| *sharing == Sharing::Yields)
-                && !self.elastic.promises.contains_key(&(group.to_owned(), key))
+                && self.elastic.promises(group, key).is_none()
                 && !matches!(self.cursor(group, key), Some(Cursor::Divided(_)));
             if is_idle {
                 left.clear();

@@ -2,8 +2,6 @@
 //!
 //! All volatile. After a restart everybody is new here, and the planner treats what it does not know with care.
 
-use std::collections::BTreeMap;
-
 use crate::elastic::{Commits, MemberState};
 
 /// How much of a new measurement of a rate counts, in percent; the rest is what was measured before.
@@ -96,9 +94,6 @@ impl Activity {
 fn mixed(before: u64, new: u64) -> u64 {
     (before.saturating_mul(100 - NEW_PERCENT) + new.saturating_mul(NEW_PERCENT)) / 100
 }
-
-/// Activities by group and member.
-pub(in crate::group) type Activities = BTreeMap<(String, String), Activity>;
 
 #[cfg(test)]
 mod tests {

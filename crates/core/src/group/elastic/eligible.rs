@@ -1,16 +1,19 @@
 //! Who may be divided, and if not, why: the reasons that status and the decision log show.
 //!
 //! A group is divided only if each of its members may be: a member that cannot live with shares would still see what
-//! becomes of the others' partitions. A topic, and a partition, have conditions of their own.
+//! becomes of the others' partitions. A topic has conditions of its own.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::family::{Recognised, Since};
+use super::identity::Indistinct;
 use super::software::Version;
 use crate::elastic::Mode;
 use crate::group::assign::Assignor;
 use crate::group::coordinator::Coordinator;
-use crate::group::state::{Group, Kind, Member};
+use crate::group::state::{Group, Kind, Member, MemberState};
+use crate::group::topics::Topics;
 use crate::ids::TopicId;
 
 /// Why a group, a topic or a partition is not divided.
@@ -29,10 +32,8 @@ pub struct Ineligible {
 pub enum Reason {
     /// `elastic.mode` is `off` or `queues`.
     Mode,
-    /// The topic's name begins with two underscores.
-    InternalTopic,
-    /// The topic is compacted: a record is found by its key there, not by its place.
-    CompactedTopic,
+    /// The topic does not suit it: it is an internal one, or compacted.
+    Topic,
     /// There is no such group, or it has no members.
     NoMembers,
     /// A client leads the group: Kafka Streams, Connect, an assignor that only the clients know.
@@ -47,10 +48,8 @@ pub enum Reason {
     ClientVersion,
     /// A member does not ask for committed offsets: it keeps its positions elsewhere.
     NeverAsks,
-    /// A member has not asked yet where to begin in this partition.
-    NotAskedYet,
-    /// The group has committed nothing in this partition: where its members begin is their own choice.
-    NoPosition,
+    /// The broker could take a member for another one of the group.
+    Indistinct,
 }
 
 impl Reason {
@@ -58,8 +57,7 @@ impl Reason {
     pub fn code(self) -> &'static str {
         match self {
             Self::Mode => "mode",
-            Self::InternalTopic => "internal-topic",
-            Self::CompactedTopic => "compacted-topic",
+            Self::Topic => "topic",
             Self::NoMembers => "no-members",
             Self::ClientLed => "client-led",
             Self::CustomAssignor => "custom-assignor",
@@ -67,8 +65,7 @@ impl Reason {
             Self::UnknownClient => "unknown-client",
             Self::ClientVersion => "client-version",
             Self::NeverAsks => "never-asks",
-            Self::NotAskedYet => "not-asked-yet",
-            Self::NoPosition => "no-position",
+            Self::Indistinct => "indistinct",
         }
     }
 }
@@ -99,44 +96,6 @@ impl fmt::Display for Ineligible {
     }
 }
 
-/// What is asked of a topic.
-#[derive(Clone, Copy, Debug)]
-pub struct TopicTraits<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Whether its `cleanup.policy` has `compact`.
-    pub is_compacted: bool,
-    /// Its `elastic.mode` in this group.
-    pub mode: Mode,
-}
-
-impl TopicTraits<'_> {
-    /// Whether the topic's partitions may be divided.
-    pub fn eligibility(&self) -> Result<(), Ineligible> {
-        match self.mode {
-            Mode::Slices => {}
-            Mode::Off => return Err(Ineligible::new(Reason::Mode, "elastic.mode is off")),
-            Mode::Queues => {
-                let text =
-                    "elastic.mode is queues: the number of queues follows the group, and none is divided";
-                return Err(Ineligible::new(Reason::Mode, text));
-            }
-        }
-        if self.name.starts_with("__") {
-            let text = format!(
-                "{:?} is an internal topic: its name begins with \"__\"",
-                self.name
-            );
-            return Err(Ineligible::new(Reason::InternalTopic, text));
-        }
-        if self.is_compacted {
-            let text = format!("topic {:?} is compacted", self.name);
-            return Err(Ineligible::new(Reason::CompactedTopic, text));
-        }
-        Ok(())
-    }
-}
-
 impl Group {
     /// Whether all members may be divided, as far as their clients go; the first that may not is named.
     pub fn eligibility(&self) -> Result<(), Ineligible> {
@@ -149,10 +108,7 @@ impl Group {
                 led_by(&generation.protocol_type),
             )),
             Kind::Consumer(consumer) if consumer.members.is_empty() => none(),
-            Kind::Consumer(consumer) => consumer
-                .members
-                .values()
-                .try_for_each(|state| state.member.eligibility()),
+            Kind::Consumer(consumer) => consumer.members.values().try_for_each(MemberState::eligibility),
         }
     }
 }
@@ -164,6 +120,19 @@ fn led_by(protocol_type: &str) -> String {
         }
         "connect" => "a client leads the group: Kafka Connect".to_owned(),
         other => format!("a client leads the group: its protocol type is {other:?}, not \"consumer\""),
+    }
+}
+
+impl MemberState {
+    /// Whether the member may hold a share, by its client and by what it has done with what it was given.
+    pub fn eligibility(&self) -> Result<(), Ineligible> {
+        self.member.eligibility()?;
+        if !self.current.assigned.is_empty() && !self.member.client.asks_position {
+            let text =
+                "it has not asked for the group's committed offsets: it may keep its positions elsewhere";
+            return Err(Ineligible::new(Reason::NeverAsks, text).of(&self.member));
+        }
+        Ok(())
     }
 }
 
@@ -201,11 +170,6 @@ impl Member {
             let text = refused_version(recognised, since, self.is_classic());
             return Err(Ineligible::new(Reason::ClientVersion, text));
         }
-        if !self.client.asks_position {
-            let text =
-                "it has not asked for the group's committed offsets: it may keep its positions elsewhere";
-            return Err(Ineligible::new(Reason::NeverAsks, text));
-        }
         Ok(())
     }
 
@@ -235,34 +199,58 @@ fn refused_version(recognised: Recognised, since: Since, is_classic: bool) -> St
 }
 
 impl Coordinator {
-    /// Whether a partition of a topic may be divided among the members of a group: the whole verdict, with the first
-    /// reason against it.
-    pub fn eligibility(
-        &self,
-        group: &str,
-        topic: &TopicTraits<'_>,
-        key: (TopicId, i32),
-    ) -> Result<(), Ineligible> {
-        topic.eligibility()?;
+    /// Whether a topic may be divided among the members of a group: the whole verdict, with the first reason against it.
+    pub fn eligibility(&self, topics: &dyn Topics, group: &str, topic: TopicId) -> Result<(), Ineligible> {
+        match topics.elastic_mode(group, topic) {
+            Mode::Slices => {}
+            Mode::Off => return Err(Ineligible::new(Reason::Mode, "elastic.mode is off")),
+            Mode::Queues => {
+                let text =
+                    "elastic.mode is queues: the number of queues follows the group, and none is divided";
+                return Err(Ineligible::new(Reason::Mode, text));
+            }
+        }
+        if let Some(text) = topics.excluded_from_division(topic) {
+            let text = format!("the topic is not divided: {text}");
+            return Err(Ineligible::new(Reason::Topic, text));
+        }
         let Some(found) = self.groups.get(group) else {
             return Err(Ineligible::new(Reason::NoMembers, "there is no such group"));
         };
-        found.eligibility()?;
-        if !found.cursors.contains_key(&key) {
-            let text = "the group has committed nothing in this partition yet";
-            return Err(Ineligible::new(Reason::NoPosition, text));
+        // First: one that is taken for another may seem not to have asked, too.
+        match self.indistinct(group).pop_first() {
+            Some((id, why)) => Err(why.refuses(id)),
+            None => found.eligibility(),
         }
-        let Some(consumer) = found.consumer() else {
-            return Ok(());
-        };
-        for state in consumer.members.values() {
-            let held = state.current.assigned.get(&key.0);
-            let holds = held.is_some_and(|held| held.contains_key(&key.1));
-            if holds && self.may_still_ask(group, &state.member.member_id, key) {
-                let text = "it holds the partition and has not asked yet where to begin";
-                return Err(Ineligible::new(Reason::NotAskedYet, text).of(&state.member));
+    }
+
+    /// Whether a member may hold a share; `indistinct` are those of its group, by [`Coordinator::indistinct`].
+    pub(super) fn member_eligibility(
+        state: &MemberState,
+        indistinct: &BTreeMap<String, Indistinct>,
+    ) -> Result<(), Ineligible> {
+        let id = &state.member.member_id;
+        match indistinct.get(id) {
+            Some(why) => Err(why.refuses(id.clone())),
+            None => state.eligibility(),
+        }
+    }
+}
+
+impl Indistinct {
+    fn refuses(self, member: String) -> Ineligible {
+        let text = match self {
+            Self::SameConnection => {
+                "it speaks on one connection with another member, so that the broker cannot always tell them apart"
             }
+            Self::SameMemory => {
+                "another member has the same client id and address, and consumers of its library share what they \
+                 remember of committed offsets: give each a client id of its own"
+            }
+        };
+        Ineligible {
+            member: Some(member),
+            ..Ineligible::new(Reason::Indistinct, text)
         }
-        Ok(())
     }
 }

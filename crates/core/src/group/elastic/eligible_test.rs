@@ -6,14 +6,6 @@ use crate::elastic::Mode;
 use crate::group::api::JoinGroup;
 use crate::group::harness::{classic, subscription};
 
-fn topic(name: &str) -> TopicTraits<'_> {
-    TopicTraits {
-        name,
-        is_compacted: false,
-        mode: Mode::Slices,
-    }
-}
-
 /// A group with one member that has asked and committed in partition 0.
 fn good() -> (Room, String, Client) {
     let mut room = Room::new();
@@ -25,61 +17,44 @@ fn good() -> (Room, String, Client) {
     (room, id, client)
 }
 
-fn verdict(room: &Room, partition: i32) -> Result<(), Reason> {
-    let verdict = room
-        .bench
-        .coordinator
-        .eligibility("g", &topic("t"), (room.t, partition));
-    verdict.map_err(|ineligible| ineligible.reason)
+fn verdict(room: &Room) -> Result<(), Reason> {
+    room.verdict().map_err(|ineligible| ineligible.reason)
 }
 
 #[test]
 fn a_group_of_known_clients_with_a_position_may_be_divided() {
     let (room, ..) = good();
-    assert_eq!(verdict(&room, 0), Ok(()));
+    assert_eq!(verdict(&room), Ok(()));
 }
 
 #[test]
 fn the_topic_must_want_it_and_suit_it() {
-    let (room, ..) = good();
-    let coordinator = &room.bench.coordinator;
-    let ask = |traits: TopicTraits<'_>| {
-        let refused = coordinator.eligibility("g", &traits, (room.t, 0)).unwrap_err();
-        (refused.reason, refused.to_string())
-    };
+    let (mut room, ..) = good();
     for (mode, text) in [
         (Mode::Off, "elastic.mode is off"),
         (Mode::Queues, "elastic.mode is queues"),
     ] {
-        let (reason, said) = ask(TopicTraits { mode, ..topic("t") });
-        assert!(reason == Reason::Mode && said.starts_with(text), "{said}");
+        room.bench.topics.elastic.mode = mode;
+        let refused = room.verdict().unwrap_err();
+        assert_eq!(refused.reason, Reason::Mode);
+        assert!(refused.to_string().starts_with(text), "{refused}");
     }
-    assert_eq!(ask(topic("__consumer_offsets")).0, Reason::InternalTopic);
-    let compacted = TopicTraits {
-        is_compacted: true,
-        ..topic("t")
-    };
-    assert_eq!(
-        ask(compacted),
-        (Reason::CompactedTopic, "topic \"t\" is compacted".to_owned())
-    );
-}
-
-#[test]
-fn a_partition_without_a_committed_position_is_not_divided() {
-    let (room, ..) = good();
-    assert_eq!(verdict(&room, 1), Err(Reason::NoPosition));
+    room.bench.topics.elastic.mode = Mode::Slices;
+    room.bench.topics.excluded = Some("it is compacted".to_owned());
+    let refused = room.verdict().unwrap_err();
+    assert_eq!(refused.reason, Reason::Topic);
+    assert_eq!(refused.to_string(), "the topic is not divided: it is compacted");
 }
 
 #[test]
 fn a_group_without_members_is_not_divided() {
     let (mut room, id, _) = good();
     room.bench.leave(&id, None);
-    assert_eq!(verdict(&room, 0), Err(Reason::NoMembers));
+    assert_eq!(verdict(&room), Err(Reason::NoMembers));
     let nowhere = room
         .bench
         .coordinator
-        .eligibility("other", &topic("t"), (room.t, 0));
+        .eligibility(&room.bench.topics, "other", room.t);
     assert_eq!(nowhere.unwrap_err().reason, Reason::NoMembers);
 }
 
@@ -90,11 +65,7 @@ fn one_unknown_member_keeps_the_group_plain() {
     let stranger = Client::new("my-client 1.0", "app", 50);
     let id = room.enter(&stranger.on(0), range());
     room.fetch(&stranger.on(0), None, &[0, 1]);
-    let refused = room
-        .bench
-        .coordinator
-        .eligibility("g", &topic("t"), (room.t, 0))
-        .unwrap_err();
+    let refused = room.verdict().unwrap_err();
     assert_eq!(
         (refused.reason, refused.member.as_ref()),
         (Reason::UnknownClient, Some(&id))
@@ -202,24 +173,25 @@ fn a_member_that_never_asks_where_to_begin_is_not_divided() {
     let client = Client::new("platformatic-kafka 1.35.0", "app", 10);
     let id = room.enter(&client.on(0), range());
     assert_eq!(
-        room.member(&id).eligibility().unwrap_err().reason,
+        room.state(&id).eligibility().unwrap_err().reason,
         Reason::NeverAsks
     );
     room.fetch(&client.on(0), None, &[0]);
-    assert_eq!(room.member(&id).eligibility(), Ok(()));
+    assert_eq!(room.state(&id).eligibility(), Ok(()));
 }
 
+/// It cannot have asked yet, and is the one that a share is cut for.
 #[test]
-fn a_partition_is_not_divided_before_its_holder_has_asked_where_to_begin() {
-    let (mut room, id, client) = good();
-    let again = JoinGroup {
-        member_id: id,
-        ..range()
-    };
-    room.enter(&client.on(0), again);
-    assert_eq!(verdict(&room, 0), Err(Reason::NotAskedYet));
-    room.fetch(&client.on(0), None, &[1]);
-    assert_eq!(verdict(&room, 0), Err(Reason::NotAskedYet));
-    room.fetch(&client.on(0), None, &[0]);
-    assert_eq!(verdict(&room, 0), Ok(()));
+fn a_member_without_partitions_may_get_a_share() {
+    let (mut room, ..) = good();
+    let other = Client::new("librdkafka 2.16.0", "other", 50);
+    let ids: Vec<String> = (0..3)
+        .map(|number| room.enter(&other.on(number), range()))
+        .collect();
+    let idle = ids
+        .iter()
+        .find(|id| room.state(id).current.assigned.is_empty())
+        .unwrap();
+    assert_eq!(room.state(idle).eligibility(), Ok(()));
+    assert_eq!(verdict(&room), Ok(()));
 }

@@ -82,6 +82,16 @@ pub enum Identity<'a> {
     Outsider,
 }
 
+/// Why a member could be taken for another one of its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Indistinct {
+    /// Both speak on one connection.
+    SameConnection,
+    /// Consumers of their library share what they remember ([`super::Habits::shares_offsets`]), and both have the same
+    /// client id and address.
+    SameMemory,
+}
+
 /// In whose number space a request without an offset, such as ListOffsets, is to be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Space<'a> {
@@ -178,11 +188,6 @@ impl Identities {
             .map(|(_, member)| member.as_str())
     }
 
-    fn share_connection(&self, group: &str, a: &str, b: &str) -> bool {
-        let speaks = |line: &Line, member: &str| line.bound.iter().any(|(g, m)| g == group && m == member);
-        self.lines.values().any(|line| speaks(line, a) && speaks(line, b))
-    }
-
     /// An eager member has joined.
     pub(in crate::group) fn forgot_positions(&mut self, group: &str, member: &str, assigned: &Held) {
         self.handed.forgot_positions(group, member, assigned);
@@ -208,6 +213,11 @@ impl Identities {
     pub(super) fn members_on(&self, connection: Connection) -> usize {
         self.lines.get(&connection).map_or(0, |line| line.bound.len())
     }
+
+    /// Whether a member may still have to ask where to begin in a partition that it was given.
+    pub(super) fn may_still_ask(&self, group: &str, member: &str, key: (TopicId, i32)) -> bool {
+        self.handed.unasked(group, member).may_include(&key)
+    }
 }
 
 impl Coordinator {
@@ -228,6 +238,18 @@ impl Coordinator {
             .line(connection)
             .seen
             .note(topic, partition, slice);
+    }
+
+    /// A member of the consumer protocol has spoken on a connection. Whoever joins has no positions, also if it was a member
+    /// before.
+    pub(in crate::group) fn spoke_on(&mut self, caller: &Caller, group: &str, id: &str, joins: bool) {
+        self.identities.bind(caller, group, id, joins);
+        let consumer = self.groups.get(group).and_then(|group| group.consumer());
+        let member = consumer.and_then(|consumer| consumer.members.get(id));
+        if let Some(state) = member.filter(|_| joins) {
+            self.identities
+                .forgot_positions(group, id, &state.current.assigned);
+        }
     }
 
     /// The caller with what else is known of its software.
@@ -322,22 +344,41 @@ impl Coordinator {
         alike.into_iter().map(named).collect()
     }
 
-    /// Whether a member may still have to ask where to begin in a partition that it was given.
-    pub fn may_still_ask(&self, group: &str, member: &str, key: (TopicId, i32)) -> bool {
-        self.identities.handed.unasked(group, member).may_include(&key)
-    }
-
-    /// Whether two members of a group may hold shares of one partition at the same time: not if the broker could take one
-    /// for the other.
-    pub fn can_be_told_apart(&self, group: &str, a: &Member, b: &Member) -> bool {
-        let share_memory = |member: &Member| member.recognised().habits().shares_offsets;
-        let same_place = (&a.client_id, &a.client_host) == (&b.client_id, &b.client_host);
-        if same_place && (share_memory(a) || share_memory(b)) {
-            return false;
+    /// The members of a group that the broker could take for another, and why. Such members must not hold shares of one
+    /// partition at the same time.
+    pub(super) fn indistinct(&self, group: &str) -> BTreeMap<String, Indistinct> {
+        let mut found = BTreeMap::new();
+        let Some(consumer) = self.consumer(group) else {
+            return found;
+        };
+        let mut places: BTreeMap<(&str, &str), Vec<&Member>> = BTreeMap::new();
+        for member in consumer.members.values().map(|state| &state.member) {
+            let place = (member.client_id.as_str(), member.client_host.as_str());
+            places.entry(place).or_default().push(member);
         }
-        !self
-            .identities
-            .share_connection(group, &a.member_id, &b.member_id)
+        let share_memory = |member: &&Member| member.recognised().habits().shares_offsets;
+        let crowded = places.into_values().filter(|members| members.len() > 1);
+        for member in crowded
+            .filter(|members| members.iter().any(share_memory))
+            .flatten()
+        {
+            found.insert(member.member_id.clone(), Indistinct::SameMemory);
+        }
+        for line in self.identities.lines.values() {
+            let bound = line
+                .bound
+                .iter()
+                .filter(|(of, member)| of == group && consumer.members.contains_key(member));
+            let bound: Vec<&String> = bound.map(|(_, member)| member).collect();
+            if bound.len() > 1 {
+                found.extend(
+                    bound
+                        .into_iter()
+                        .map(|id| (id.clone(), Indistinct::SameConnection)),
+                );
+            }
+        }
+        found
     }
 }
 

@@ -59,9 +59,20 @@ fn once_the_member_has_asked_its_look_alike_is_an_outsider() {
     let id = room.enter(&client.on(0), range());
     // kcat on the same machine, with librdkafka's default client id.
     assert_eq!(room.who(&client.on(9), None), "UnstableOffsetCommit");
-    assert!(room.bench.coordinator.may_still_ask("g", &id, (room.t, 0)));
+    assert!(
+        room.bench
+            .coordinator
+            .identities
+            .may_still_ask("g", &id, (room.t, 0))
+    );
     room.fetch(&client.on(0), None, &[0, 1]);
-    assert!(!room.bench.coordinator.may_still_ask("g", &id, (room.t, 0)));
+    assert!(
+        !room
+            .bench
+            .coordinator
+            .identities
+            .may_still_ask("g", &id, (room.t, 0))
+    );
     assert_eq!(room.who(&client.on(9), None), "outsider");
     let elsewhere = Client {
         host: "/10.0.0.2",
@@ -171,7 +182,10 @@ fn what_an_eager_member_asks_again_depends_on_its_library() {
         };
         room.enter(&client.on(0), again);
         assert_eq!(
-            room.bench.coordinator.may_still_ask("g", &id, (room.t, 0)),
+            room.bench
+                .coordinator
+                .identities
+                .may_still_ask("g", &id, (room.t, 0)),
             asks,
             "{software}"
         );
@@ -191,6 +205,7 @@ fn a_member_of_the_consumer_protocol_asks_for_what_is_new_to_it() {
         [0, 1].map(|partition| {
             room.bench
                 .coordinator
+                .identities
                 .may_still_ask("g", member, (room.t, partition))
         })
     };

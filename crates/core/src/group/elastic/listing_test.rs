@@ -3,7 +3,8 @@
 use anabranch_wire::slot::Slot;
 
 use super::listing::Numbering;
-use super::moves_test::{World, half, moved};
+use super::moves_test::{World, moved};
+use super::shares_test::half;
 use crate::cursor::{SliceId, SliceOffset};
 use crate::group::api::{Caller, Connection};
 use crate::group::harness::{Bench, alive};

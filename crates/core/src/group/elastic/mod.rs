@@ -26,7 +26,7 @@
 //! Of this only the facts in [`ClientFacts`] are durable, as a part of the member. The rest is in memory, bounded, and is
 //! there again once the clients have reconnected.
 //!
-//! Everything volatile about slices is in [`Elastic`]: after a restart it begins empty, promises are made anew by the
+//! Everything volatile about slices is in `memory`: after a restart it begins empty, promises are made anew by the
 //! planner, and [`Coordinator::recover_slices`] brings back what the cursors need.
 //!
 //! [`Coordinator::recover_slices`]: super::Coordinator::recover_slices
@@ -39,6 +39,7 @@ mod handed;
 mod identity;
 mod introduce;
 mod listing;
+mod memory;
 mod moves;
 mod operate;
 mod planning;
@@ -68,18 +69,18 @@ mod shares_test;
 #[cfg(test)]
 mod space_test;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use crate::cursor::Live;
 use crate::ids::TopicId;
 use crate::slots::SlotSet;
 
-pub use eligible::{Ineligible, Reason, TopicTraits};
+pub use eligible::{Ineligible, Reason};
 pub(super) use family::introduction;
 pub use family::{Family, Habits, Recognised, Rejoin, Since, recognise};
 pub(super) use identity::Identities;
 pub use identity::{Asker, Identity};
 pub use listing::Numbering;
+pub(super) use memory::Elastic;
 pub use operate::{Order, Ordered};
 pub use planning::CountWanted;
 pub(in crate::group) use slices::NotYet;
@@ -89,31 +90,6 @@ pub use view::Counts;
 
 /// A partition of a topic.
 pub(super) type Key = (TopicId, i32);
-
-/// What is volatile about all divided cursors.
-#[derive(Debug, Default)]
-pub(super) struct Elastic {
-    /// What was handed out, by group and partition.
-    pub(super) live: BTreeMap<(String, Key), Live>,
-    /// Slots that members are to get, by group and partition.
-    pub(super) promises: BTreeMap<(String, Key), Promises>,
-    /// What members are doing.
-    activities: activity::Activities,
-    /// Groups that something happened to since the planner thought of them.
-    dirty: BTreeSet<String>,
-    /// When to think of each group again, monotonic milliseconds; and of the first of them.
-    planned_ms: BTreeMap<String, u64>,
-    next_plan_ms: Option<u64>,
-    /// When a topic was last divided for a group, monotonic milliseconds.
-    divided_ms: BTreeMap<(String, TopicId), u64>,
-    /// Since when a divided partition has had nothing to read, and slots without a member, monotonic milliseconds.
-    quiet_since: BTreeMap<(String, Key), u64>,
-    loose_since: BTreeMap<(String, Key), u64>,
-    /// How often refusals of the decision log came again, by group and number.
-    repeated: BTreeMap<(String, u64), u64>,
-    /// Groups that an operator has stopped.
-    paused: BTreeSet<String>,
-}
 
 /// The slots of one partition that each member is to get. Disjoint, and none empty.
 pub(super) type Promises = BTreeMap<String, SlotSet>;

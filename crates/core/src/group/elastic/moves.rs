@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Key;
 use super::promises::holds_chain;
+use super::{Key, Promises};
 use crate::cursor::{self, ChainState, Cursor, Evidence, Live, SliceId};
 use crate::elastic::CommitEvidence;
 use crate::group::change::GroupChange;
@@ -23,8 +23,8 @@ impl Coordinator {
 
     /// Looks at the volatile half of a cursor.
     pub(in crate::group) fn with_live<T>(&self, group: &str, key: Key, look: impl FnOnce(&Live) -> T) -> T {
-        match self.elastic.live.get(&(group.to_owned(), key)) {
-            Some(live) => look(live),
+        match self.elastic.division(group, key) {
+            Some(division) => look(&division.live),
             None => look(&Live::default()),
         }
     }
@@ -39,13 +39,13 @@ impl Coordinator {
     ) -> Option<T> {
         let ids_up_to = self.ids_up_to(group);
         let cursor = self.groups.get_mut(group)?.cursors.get_mut(&key)?;
-        let live = self.elastic.live.entry((group.to_owned(), key)).or_default();
+        let live = &mut self.elastic.division_mut(group, key).live;
         let ids = self.slice_ids.entry(key).or_default();
         let world = cursor::World {
             group,
             now: step.now,
             log_end: step.topics.log_end(key.0, key.1),
-            evidence: match step.topics.elastic(group, key.0).evidence {
+            evidence: match step.topics.commit_evidence(group, key.0) {
                 CommitEvidence::Previous => Evidence::Previous,
                 CommitEvidence::Latest => Evidence::Latest,
             },
@@ -55,7 +55,7 @@ impl Coordinator {
         let result = work(&mut edit);
         let changes = edit.finish();
         if matches!(cursor, Cursor::Plain(_)) {
-            self.elastic.live.remove(&(group.to_owned(), key));
+            self.elastic.division_ended(group, key);
         }
         if ids.is_unused() {
             self.slice_ids.remove(&key);
@@ -149,8 +149,16 @@ impl Coordinator {
 
     /// A partition that nobody else shares, with a cursor that is still divided, comes to one member whole.
     fn take_whole(&mut self, step: &mut Step<'_>, group: &str, key: Key, member_id: &str, epoch: i32) {
-        self.elastic.promises.remove(&(group.to_owned(), key));
-        if self.make_plain(step, group, key) {
+        self.elastic.edit_promises(group, key, Promises::clear);
+        let member = self.member(group, member_id).map(|state| &state.member);
+        let refused = member.and_then(|member| member.eligibility().err());
+        match refused {
+            Some(why) => self.end_division(step, group, key, &why.to_string()),
+            None => {
+                self.make_plain(step, group, key);
+            }
+        }
+        if !matches!(self.cursor(group, key), Some(Cursor::Divided(_))) {
             self.set_sharers(step, group, key, Sharers::new());
             return;
         }
@@ -205,8 +213,7 @@ impl Coordinator {
         held: &Current,
     ) {
         self.withdraw_from(group, member_id);
-        let of_member = (group.to_owned(), member_id.to_owned());
-        self.elastic.activities.remove(&of_member);
+        self.elastic.group_mut(group).activities.remove(member_id);
         for key in keys(held) {
             if let Some(Cursor::Divided(_)) = self.cursor(group, key) {
                 self.edit_cursor(step, group, key, |edit| edit.dead(member_id));
@@ -300,7 +307,7 @@ impl Coordinator {
             ),
         );
         self.edit_cursor(step, group, key, |edit| edit.collapse(plain));
-        self.elastic.promises.remove(&(group.to_owned(), key));
+        self.elastic.edit_promises(group, key, Promises::clear);
     }
 
     /// Cursors are about to be deleted: the ids of their slices name nothing any more.
@@ -310,12 +317,12 @@ impl Coordinator {
                 let none = crate::cursor::Plain::default();
                 self.edit_cursor(step, group, *key, |edit| edit.collapse(none));
             }
-            self.elastic.promises.remove(&(group.to_owned(), *key));
+            self.elastic.edit_promises(group, *key, Promises::clear);
         }
     }
 
     fn promised_to_others(&self, group: &str, key: Key, member_id: &str) -> SlotSet {
-        let promises = self.elastic.promises.get(&(group.to_owned(), key));
+        let promises = self.elastic.promises(group, key);
         let others = promises.into_iter().flatten().filter(|(id, _)| *id != member_id);
         others.fold(SlotSet::empty(), |all, (_, slots)| all.union(slots))
     }
@@ -333,9 +340,8 @@ impl Coordinator {
         for (id, group) in &self.groups {
             for (key, cursor) in &group.cursors {
                 if let Cursor::Divided(divided) = cursor {
-                    let mut live = Live::default();
+                    let live = &mut self.elastic.division_mut(id, *key).live;
                     live.recover(divided, topics.log_end(key.0, key.1), now.mono_ms);
-                    self.elastic.live.insert((id.clone(), *key), live);
                     divided_keys.push((id.clone(), *key));
                 }
             }

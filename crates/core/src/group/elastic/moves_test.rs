@@ -4,18 +4,14 @@ use std::collections::BTreeMap;
 
 use anabranch_wire::slot::Slot;
 
-use super::{Key, SliceFetch};
+use super::shares_test::{half, moves};
+use super::{ClientSoftware, Key, SliceFetch};
 use crate::cursor::{ChainState, Cursor, Record, SliceOffset};
+use crate::elastic::{Change, How};
 use crate::group::coordinator::Step;
 use crate::group::harness::{Bench, alive, at, fetch, modern, simple, t};
-use crate::group::{ConsumerHeartbeatAnswer, Coordinator};
+use crate::group::{Caller, ConsumerHeartbeatAnswer, Coordinator};
 use crate::slots::SlotSet;
-
-/// The lower half of the slots, and the upper.
-pub(super) fn half(upper: bool) -> SlotSet {
-    let slots = if upper { 2048..4096 } else { 0..2048 };
-    slots.filter_map(Slot::new).collect()
-}
 
 pub(super) fn slot(number: u16) -> Slot {
     Slot::new(number).unwrap()
@@ -38,14 +34,13 @@ impl World {
             members: BTreeMap::new(),
         };
         for name in names {
-            let joined = world.bench.consumer(&modern(name, &["t"])).unwrap();
-            world.members.insert(name, joined);
+            world.join(name);
             world.calm();
         }
         let epoch = world.members[names[0]].member_epoch;
         let asked = fetch(Some(names[0]), epoch, Some(vec![(t(), vec![0])]));
         let bench = &mut world.bench;
-        let caller = Bench::caller();
+        let caller = Bench::caller_of(names[0]);
         let (answer, effects) = bench.coordinator.fetch(bench.now, &bench.topics, &caller, &asked);
         bench.take(effects);
         assert_eq!(answer.unwrap()[0].1[0].offset, -1);
@@ -85,39 +80,46 @@ impl World {
         self.bench.check_fold();
     }
 
+    /// Does what was decided.
+    pub(super) fn act(&mut self, change: &Change) {
+        self.step(|coordinator, step, _| coordinator.act(step, "g", change));
+    }
+
     /// Divides the partition: the upper half of the slots to the second member.
     pub(super) fn split(&mut self, holder: &str, taker: &str) {
-        let taker_name = taker.to_owned();
-        self.step(|coordinator, step, key| {
-            coordinator.promise("g", key, holder, &half(false));
-            coordinator.promise("g", key, &taker_name, &half(true));
-            coordinator.begin_sharing(step, "g", key, &[taker_name.clone()].into());
-        });
+        let parts = [(holder, half(false)), (taker, half(true))];
+        self.act(&moves(self.key(), How::Divide, Some(holder), &parts));
         self.calm();
     }
 
     /// Takes slots from a member that holds a chain, for another.
     pub(super) fn release(&mut self, from: &str, to: &str, slots: &SlotSet) {
-        self.step(|coordinator, step, key| {
-            let Some(Cursor::Divided(divided)) = coordinator.cursor("g", key) else {
-                panic!("the cursor is divided");
-            };
-            let chain = divided.chain_of(from).unwrap().0;
-            coordinator.promise("g", key, to, slots);
-            let released = coordinator.edit_cursor(step, "g", key, |edit| edit.release(chain, slots));
-            assert!(released.unwrap().is_ok());
-            coordinator.begin_sharing(step, "g", key, &[to.to_owned()].into());
-            coordinator.keep_promises(step, "g", key);
-        });
+        self.act(&moves(
+            self.key(),
+            How::Release,
+            Some(from),
+            &[(to, slots.clone())],
+        ));
+    }
+
+    pub(super) fn join(&mut self, name: &'static str) {
+        let joined = self.bench.consumer(&modern(name, &["t"])).unwrap();
+        self.members.insert(name, joined);
+    }
+
+    pub(super) fn leave(&mut self, name: &str) {
+        self.bench.consumer(&alive(name, -1, None)).unwrap();
+        self.members.remove(name);
     }
 
     pub(super) fn position(&mut self, member: &str) -> SliceOffset {
         let epoch = self.members[member].member_epoch;
         let asked = fetch(Some(member), epoch, Some(vec![(t(), vec![0])]));
         let bench = &mut self.bench;
-        let (answer, effects) = bench
-            .coordinator
-            .fetch(bench.now, &bench.topics, &Bench::caller(), &asked);
+        let (answer, effects) =
+            bench
+                .coordinator
+                .fetch(bench.now, &bench.topics, &Bench::caller_of(member), &asked);
         bench.take(effects);
         let answer = answer.unwrap();
         let one = &answer[0].1[0];
@@ -227,12 +229,8 @@ fn what_a_leaver_had_flows_to_the_one_that_is_promised_it() {
     let b = world.position("b");
     world.read(b, &[(100, 3_000), (120, 4_000)], 121);
     world.commit("b", moved(b, 101));
-    world.bench.consumer(&alive("b", -1, None)).unwrap();
-    world.members.remove("b");
-    world.step(|coordinator, step, key| {
-        coordinator.promise("g", key, "a", &half(true));
-        coordinator.keep_promises(step, "g", key);
-    });
+    world.leave("b");
+    world.act(&moves(world.key(), How::Grant, None, &[("a", half(true))]));
     assert_eq!(world.slots("a"), SlotSet::all());
     let a = world.position("a");
     let from = world.read(a, &[(101, 1), (120, 4_000)], 121);
@@ -269,11 +267,9 @@ fn the_last_member_gets_everything_and_the_cursor_is_plain_when_that_is_exact() 
     let mut world = World::new(&["a", "b"]);
     world.split("a", "b");
     for name in ["a", "b"] {
-        world.bench.consumer(&alive(name, -1, None)).unwrap();
-        world.members.remove(name);
+        world.leave(name);
     }
-    let joined = world.bench.consumer(&modern("c", &["t"])).unwrap();
-    world.members.insert("c", joined);
+    world.join("c");
     world.calm();
     let key = world.key();
     assert!(matches!(
@@ -292,11 +288,9 @@ fn the_last_member_reads_one_slice_when_plain_would_not_be_exact() {
     world.read(a, &[(150, 5), (160, 6)], 161);
     world.commit("a", moved(a, 161));
     for name in ["a", "b"] {
-        world.bench.consumer(&alive(name, -1, None)).unwrap();
-        world.members.remove(name);
+        world.leave(name);
     }
-    let joined = world.bench.consumer(&modern("c", &["t"])).unwrap();
-    world.members.insert("c", joined);
+    world.join("c");
     world.calm();
     assert_eq!(world.slots("c"), SlotSet::all());
     let c = world.position("c");
@@ -305,12 +299,42 @@ fn the_last_member_reads_one_slice_when_plain_would_not_be_exact() {
 }
 
 #[test]
+fn a_client_that_cannot_read_slices_gets_a_plain_offset() {
+    let mut world = World::new(&["a", "b"]);
+    world.split("a", "b");
+    let a = world.position("a");
+    world.read(a, &[(150, 5), (160, 6)], 161);
+    world.commit("a", moved(a, 161));
+    for name in ["a", "b"] {
+        world.leave(name);
+    }
+    let stranger = Caller {
+        software: ClientSoftware::new("homemade", "1.0"),
+        ..Bench::caller_of("c")
+    };
+    let bench = &mut world.bench;
+    let request = modern("c", &["t"]);
+    let (joined, effects) =
+        bench
+            .coordinator
+            .consumer_heartbeat(bench.now, &bench.topics, [7; 16], &stranger, &request);
+    bench.take(effects);
+    world.members.insert("c", joined.unwrap());
+    let key = world.key();
+    assert!(matches!(
+        world.bench.coordinator.cursor("g", key),
+        Some(Cursor::Plain(_))
+    ));
+    assert_eq!(world.position("c"), SliceOffset::new(None, 100).unwrap());
+}
+
+#[test]
 fn a_reset_of_an_empty_group_ends_the_division_and_a_slice_offset_is_no_reset() {
     let mut world = World::new(&["a", "b"]);
     world.split("a", "b");
     let a = world.position("a");
     for name in ["a", "b"] {
-        world.bench.consumer(&alive(name, -1, None)).unwrap();
+        world.leave(name);
     }
     let refused = world.bench.send_commit(&simple(t(), at(0, a.to_wire())));
     assert!(
@@ -388,7 +412,7 @@ fn deleting_the_group_retires_its_ids() {
     world.split("a", "b");
     let a = world.position("a");
     for name in ["a", "b"] {
-        world.bench.consumer(&alive(name, -1, None)).unwrap();
+        world.leave(name);
     }
     let (now, topics) = (world.bench.now, world.bench.topics.clone());
     let (error, effects) = world.bench.coordinator.delete_group(now, &topics, "g");
@@ -400,4 +424,8 @@ fn deleting_the_group_retires_its_ids() {
         world.bench.coordinator.locate_slice(key, a),
         SliceFetch::Silent
     ));
+    assert!(
+        world.bench.coordinator.elastic.group("g").is_none(),
+        "nothing is remembered"
+    );
 }

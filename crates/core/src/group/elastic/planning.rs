@@ -3,15 +3,14 @@
 //! The owner of the coordinator calls [`Coordinator::plan`] when an answer says so ([`Effects::plan_soon`]) and at
 //! [`Coordinator::next_plan`]. It may be asked for counts: it counts, without holding anything up, and calls again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use super::Key;
 use super::view::Counts;
-use super::{Elastic, Key};
 use crate::cursor::Cursor;
-use crate::elastic::{self, Decision, DecisionLog, Entry, Reading, Refusal, Snapshot};
+use crate::elastic::{self, Decision, DecisionLog, Entry, Mode, Reading, Refusal, Snapshot};
 use crate::group::change::GroupChange;
 use crate::group::coordinator::{Coordinator, Effects, Step};
-use crate::group::state::Sharing;
 use crate::group::topics::Topics;
 use crate::ids::{Now, Offset, TopicId};
 
@@ -45,23 +44,29 @@ impl Coordinator {
         let groups: Vec<String> = self
             .groups
             .iter()
-            .filter(|(_, group)| {
+            .filter(|(id, group)| {
                 let consumer = group.consumer();
-                consumer.is_some_and(|consumer| consumer.members.len() > 1 || !consumer.shared.is_empty())
+                consumer.is_some_and(|consumer| consumer.members.len() > 1 || self.is_divided(id))
             })
             .map(|(id, _)| id.clone())
             .collect();
         let mut next = None;
         for group in groups {
-            let interval_ms = topics.elastic_group(&group).interval_ms;
             if self.is_due(&group, now) {
-                let asked = self.plan_group(&mut step, &group, counts);
-                let again = !asked.is_empty();
+                let asked = match self.concerns_planner(topics, &group) {
+                    true => self.plan_group(&mut step, &group, counts),
+                    false => BTreeSet::new(),
+                };
+                let wait_ms = match asked.is_empty() {
+                    true => topics.elastic_group(&group).interval_ms,
+                    false => 0,
+                };
                 wanted.extend(asked);
-                let at = now.mono_ms + if again { 0 } else { interval_ms };
-                self.elastic.planned_ms.insert(group.clone(), at);
+                let memory = self.elastic.group_mut(&group);
+                memory.plan_ms = Some(now.mono_ms.saturating_add(wait_ms));
+                memory.is_dirty = false;
             }
-            let at = self.elastic.planned_ms.get(&group).copied();
+            let at = self.elastic.group(&group).and_then(|group| group.plan_ms);
             next = next.into_iter().chain(at).min();
         }
         self.elastic.next_plan_ms = next;
@@ -69,13 +74,38 @@ impl Coordinator {
     }
 
     fn is_due(&self, group: &str, now: Now) -> bool {
-        let at = self.elastic.planned_ms.get(group);
-        at.is_none_or(|at| *at <= now.mono_ms) || self.elastic.dirty.contains(group)
+        self.elastic
+            .group(group)
+            .is_none_or(|group| group.is_dirty || group.plan_ms.is_none_or(|at_ms| at_ms <= now.mono_ms))
+    }
+
+    /// Whether anything of the group is shared, or divided.
+    fn is_divided(&self, group: &str) -> bool {
+        let is_shared = self
+            .consumer(group)
+            .is_some_and(|consumer| !consumer.shared.is_empty());
+        is_shared || self.elastic.has_divisions(group)
+    }
+
+    /// Whether there is, or could be, anything to decide about a group: something of it is divided, or a topic that its
+    /// members read may be.
+    pub(in crate::group) fn concerns_planner(&self, topics: &dyn Topics, group: &str) -> bool {
+        if self.is_divided(group) {
+            return true;
+        }
+        // What is not shared is in somebody's target.
+        let members = self
+            .consumer(group)
+            .into_iter()
+            .flat_map(|consumer| consumer.members.values());
+        let read: BTreeSet<&TopicId> = members.flat_map(|state| state.target.keys()).collect();
+        read.into_iter()
+            .any(|topic| topics.elastic_mode(group, *topic) == Mode::Slices)
     }
 
     /// Something happened to a group that the planner is to think about.
     pub(in crate::group) fn plan_soon(&mut self, step: &mut Step<'_>, group: &str) {
-        self.elastic.dirty.insert(group.to_owned());
+        self.elastic.group_mut(group).is_dirty = true;
         step.effects.plan_soon = true;
     }
 
@@ -84,13 +114,11 @@ impl Coordinator {
         let Some(snapshot) = self.snapshot_for_planner(step, group, counts) else {
             return BTreeSet::new();
         };
-        self.elastic.dirty.remove(group);
         self.note_quiet(step, group, &snapshot);
+        self.forget_former(group, &snapshot);
         let plan = elastic::plan(&snapshot);
         for decision in plan.decisions {
-            if !self.is_under_way(group, &decision) {
-                self.carry_out(step, group, decision);
-            }
+            self.carry_out(step, group, decision);
         }
         for refusal in plan.refusals {
             self.refuse(step, group, refusal);
@@ -114,15 +142,6 @@ impl Coordinator {
             .collect()
     }
 
-    /// Whether an earlier decision about the same partition still waits for a member to give it up.
-    fn is_under_way(&self, group: &str, decision: &Decision) -> bool {
-        decision.change.moves.iter().any(|one| {
-            let sharers = self.sharers(group, (one.of.topic, one.of.partition));
-            let mut all = sharers.iter().flat_map(BTreeMap::values);
-            all.any(|sharing| *sharing == Sharing::Yields)
-        })
-    }
-
     /// Notes a decision and does what it says.
     pub(super) fn carry_out(&mut self, step: &mut Step<'_>, group: &str, decision: Decision) {
         step.notice(group, decision.sentence());
@@ -142,11 +161,7 @@ impl Coordinator {
     fn refuse(&mut self, step: &mut Step<'_>, group: &str, refusal: Refusal) {
         let repeated = self.decisions.get(group).and_then(|log| log.repeated(&refusal));
         if let Some(number) = repeated {
-            let again = self
-                .elastic
-                .repeated
-                .entry((group.to_owned(), number))
-                .or_default();
+            let again = self.elastic.group_mut(group).repeated.entry(number).or_default();
             *again = again.saturating_add(1);
             return;
         }
@@ -159,7 +174,10 @@ impl Coordinator {
         let log = self.decisions.get(group);
         let entries = log.map(DecisionLog::entries).into_iter().flatten();
         entries.map(move |(number, entry)| {
-            let again = self.elastic.repeated.get(&(group.to_owned(), number));
+            let again = self
+                .elastic
+                .group(group)
+                .and_then(|group| group.repeated.get(&number));
             (number, entry, again.copied().unwrap_or(0))
         })
     }
@@ -190,40 +208,45 @@ impl Coordinator {
 
     /// Notes since when divided partitions have had nothing to read, and since when slots of them wait for a member.
     fn note_quiet(&mut self, step: &Step<'_>, group: &str, snapshot: &Snapshot) {
-        let Elastic {
-            quiet_since,
-            loose_since,
-            ..
-        } = &mut self.elastic;
         for (topic, view) in &snapshot.topics {
             for (partition, view) in &view.partitions {
-                let at = (group.to_owned(), (*topic, *partition));
-                let Reading::Divided(divided) = &view.reading else {
-                    quiet_since.remove(&at);
-                    loose_since.remove(&at);
-                    continue;
-                };
-                note(quiet_since, &at, view.remaining() == 0, step.now.mono_ms);
-                note(loose_since, &at, !divided.loose.is_empty(), step.now.mono_ms);
+                if let Reading::Divided(divided) = &view.reading {
+                    let division = self.elastic.division_mut(group, (*topic, *partition));
+                    note(
+                        &mut division.quiet_since_ms,
+                        view.remaining() == 0,
+                        step.now.mono_ms,
+                    );
+                    note(
+                        &mut division.loose_since_ms,
+                        !divided.loose.is_empty(),
+                        step.now.mono_ms,
+                    );
+                }
             }
         }
     }
 
+    /// Forgets about topics and entries of the decision log that are gone.
+    fn forget_former(&mut self, group: &str, snapshot: &Snapshot) {
+        let log = self.decisions.get(group);
+        let oldest = log.and_then(|log| log.entries().next()).map(|(number, _)| number);
+        let memory = self.elastic.group_mut(group);
+        memory
+            .divided_ms
+            .retain(|topic, _| snapshot.topics.contains_key(topic));
+        memory
+            .repeated
+            .retain(|number, _| oldest.is_some_and(|oldest| *number >= oldest));
+    }
+
     /// Stops, or lets go on, all changes of a group but those that keep records flowing.
     pub fn set_paused(&mut self, group: &str, paused: bool) {
-        if paused {
-            self.elastic.paused.insert(group.to_owned());
-        } else {
-            self.elastic.paused.remove(group);
-        }
+        self.elastic.group_mut(group).is_paused = paused;
     }
 }
 
 /// Keeps the moment since when something has been so.
-fn note(since: &mut BTreeMap<(String, Key), u64>, at: &(String, Key), is_so: bool, now_ms: u64) {
-    if is_so {
-        since.entry(at.clone()).or_insert(now_ms);
-    } else {
-        since.remove(at);
-    }
+fn note(since_ms: &mut Option<u64>, is_so: bool, now_ms: u64) {
+    *since_ms = is_so.then(|| since_ms.unwrap_or(now_ms));
 }

@@ -6,9 +6,11 @@ use anabranch_wire::slot::SLOTS;
 
 use super::moves_test::{World, moved, slot};
 use super::{Counts, SliceFetch};
+use crate::config::ConsumerGroupSettings;
 use crate::cursor::Cursor;
-use crate::elastic::{Entry, SlotCounts};
-use crate::group::harness::{alive, modern};
+use crate::elastic::{Entry, MemberState, Mode, SlotCounts};
+use crate::group::change::GroupChange;
+use crate::group::harness::{Bench, alive};
 use crate::ids::{Offset, TopicId};
 use crate::slots::SlotSet;
 
@@ -145,8 +147,7 @@ fn a_third_member_gets_a_part_without_the_others_being_revoked() {
     world.live(8);
     world.work("a", 50);
     world.work("b", 50);
-    let joined = world.bench.consumer(&modern("c", &["t"])).unwrap();
-    world.members.insert("c", joined);
+    world.join("c");
     for _ in 0..12 {
         world.live(1);
         world.work("a", 20);
@@ -165,8 +166,7 @@ fn a_leavers_share_flows_to_those_who_stay_and_back_to_one_position() {
     world.live(8);
     assert_eq!(world.kinds(), ["split"]);
     world.work("b", 100);
-    world.bench.consumer(&alive("b", -1, None)).unwrap();
-    world.members.remove("b");
+    world.leave("b");
     world.live(3);
     assert_eq!(world.kinds(), ["split", "merge"]);
     assert_eq!(world.slots("a"), SlotSet::all());
@@ -196,11 +196,9 @@ fn when_everybody_leaves_and_one_comes_back_nothing_is_lost() {
     world.live(8);
     let done: BTreeSet<Offset> = world.work("a", 300).into_iter().collect();
     for name in ["a", "b"] {
-        world.bench.consumer(&alive(name, -1, None)).unwrap();
-        world.members.remove(name);
+        world.leave(name);
     }
-    let joined = world.bench.consumer(&modern("c", &["t"])).unwrap();
-    world.members.insert("c", joined);
+    world.join("c");
     world.live(3);
     let mut seen = BTreeSet::new();
     loop {
@@ -213,4 +211,97 @@ fn when_everybody_leaves_and_one_comes_back_nothing_is_lost() {
     let all: BTreeSet<Offset> = (100..4_000).collect();
     assert_eq!(done.union(&seen).copied().collect::<BTreeSet<_>>(), all);
     assert!(done.is_disjoint(&seen), "what was committed does not come again");
+}
+
+#[test]
+fn where_nothing_is_divided_nobody_is_told_anything_and_switching_it_on_is_enough() {
+    let mut world = World::with_backlog(&["a", "b"], 20_000);
+    world.bench.topics.elastic.mode = Mode::Off;
+    let times = ConsumerGroupSettings {
+        session_timeout_ms: 45_000,
+        heartbeat_interval_ms: 5_000,
+    };
+    world.bench.coordinator.set_own_settings("g", Some(times));
+    world.live(8);
+    assert_eq!(world.bench.coordinator.decisions_of("g").count(), 0);
+    assert_eq!(world.members["b"].heartbeat_interval_ms, 5_000);
+    world.bench.topics.elastic.mode = Mode::Slices;
+    world.live(1);
+    assert_eq!(world.members["b"].heartbeat_interval_ms, 1_000);
+    world.live(7);
+    assert_eq!(world.kinds(), ["split"]);
+    // What is divided is looked after, whatever the mode.
+    world.bench.topics.elastic.mode = Mode::Off;
+    world.work("a", 20_000);
+    world.work("b", 20_000);
+    world.live(8);
+    assert!(world.kinds().contains(&"fold"), "{:?}", world.kinds());
+}
+
+#[test]
+fn while_a_holder_is_to_give_up_nothing_else_is_decided() {
+    let mut world = World::with_backlog(&["a", "b"], 20_000);
+    world.bench.pass(1_000);
+    world.plan();
+    assert_eq!(world.kinds(), ["split"]);
+    let mut epoch = world.members["b"].member_epoch;
+    for _ in 0..5 {
+        world.bench.pass(1_000);
+        epoch = world
+            .bench
+            .consumer(&alive("b", epoch, None))
+            .unwrap()
+            .member_epoch;
+        world.plan();
+    }
+    assert_eq!(world.kinds(), ["split"], "the holder has not been heard of");
+}
+
+#[test]
+fn a_member_that_reads_without_a_committed_position_has_work() {
+    let mut world = World::with_backlog(&["a", "b"], 20_000);
+    let key = world.key();
+    world.step(|coordinator, step, key| {
+        let group = "g".to_owned();
+        coordinator.record(
+            step,
+            GroupChange::CursorsGone {
+                group,
+                partitions: vec![key],
+            },
+        );
+    });
+    assert!(world.bench.coordinator.cursor_of("g", key).is_none());
+    let state = |world: &mut World| {
+        let (now, topics) = (world.bench.now, world.bench.topics.clone());
+        let look = world.bench.coordinator.look_at(now, &topics, "g", &Uncounted);
+        look.unwrap().members["a"].state
+    };
+    assert_eq!(state(&mut world), MemberState::Busy);
+    world.bench.topics.ends.insert(key, 0);
+    assert_eq!(state(&mut world), MemberState::Drained, "an empty log");
+}
+
+#[test]
+fn members_that_could_be_taken_for_one_another_are_not_divided() {
+    let mut world = World::with_backlog(&["a", "b"], 20_000);
+    let request = alive("b", world.members["b"].member_epoch, None);
+    let (bench, borrowed) = (&mut world.bench, Bench::caller_of("a"));
+    let (beaten, effects) =
+        bench
+            .coordinator
+            .consumer_heartbeat(bench.now, &bench.topics, [7; 16], &borrowed, &request);
+    bench.take(effects);
+    assert!(beaten.is_ok());
+    world.live(8);
+    let entries: Vec<_> = world.bench.coordinator.decisions_of("g").collect();
+    let [(_, Entry::Refused { refusal, .. }, _)] = entries.as_slice() else {
+        panic!("{entries:?}");
+    };
+    assert_eq!(refusal.why_not.code(), "ineligible");
+    assert!(
+        refusal.sentence().contains("one connection"),
+        "{}",
+        refusal.sentence()
+    );
 }

@@ -15,19 +15,19 @@ impl Coordinator {
         if slots.is_empty() {
             return;
         }
-        let promises = self.elastic.promises.entry((group.to_owned(), key)).or_default();
-        withdraw(promises, slots);
-        let promised = promises
-            .entry(member_id.to_owned())
-            .or_insert_with(SlotSet::empty);
-        *promised = promised.union(slots);
+        self.elastic.edit_promises(group, key, |promises| {
+            withdraw(promises, slots);
+            let promised = promises
+                .entry(member_id.to_owned())
+                .or_insert_with(SlotSet::empty);
+            *promised = promised.union(slots);
+        });
     }
 
     /// What a member is promised of a partition.
     pub(in crate::group) fn promised(&self, group: &str, key: Key, member_id: &str) -> SlotSet {
         self.elastic
-            .promises
-            .get(&(group.to_owned(), key))
+            .promises(group, key)
             .and_then(|promises| promises.get(member_id))
             .cloned()
             .unwrap_or_else(SlotSet::empty)
@@ -35,22 +35,14 @@ impl Coordinator {
 
     /// Takes back what is promised of these slots, to whomever.
     pub(in crate::group) fn withdraw(&mut self, group: &str, key: Key, slots: &SlotSet) {
-        let at = (group.to_owned(), key);
-        if let Some(promises) = self.elastic.promises.get_mut(&at) {
-            withdraw(promises, slots);
-            if promises.is_empty() {
-                self.elastic.promises.remove(&at);
-            }
-        }
+        self.elastic
+            .edit_promises(group, key, |promises| withdraw(promises, slots));
     }
 
     /// Takes back all that is promised to a member that is gone.
     pub(in crate::group) fn withdraw_from(&mut self, group: &str, member_id: &str) {
-        self.elastic.promises.retain(|(of, _), promises| {
-            if of == group {
-                promises.remove(member_id);
-            }
-            !promises.is_empty()
+        self.elastic.edit_all_promises(group, |promises| {
+            promises.remove(member_id);
         });
     }
 
@@ -96,7 +88,7 @@ impl Coordinator {
 
     /// Grants what is due to members that hold a chain already. Others get theirs with the partition.
     pub(in crate::group) fn keep_promises(&mut self, step: &mut Step<'_>, group: &str, key: Key) {
-        let Some(promises) = self.elastic.promises.get(&(group.to_owned(), key)) else {
+        let Some(promises) = self.elastic.promises(group, key) else {
             return;
         };
         let members: Vec<String> = promises.keys().cloned().collect();

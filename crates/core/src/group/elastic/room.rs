@@ -156,6 +156,12 @@ impl Room {
         }
     }
 
+    /// Whether "t" may be divided.
+    pub(super) fn verdict(&self) -> Result<(), Ineligible> {
+        let bench = &self.bench;
+        bench.coordinator.eligibility(&bench.topics, "g", self.t)
+    }
+
     pub(super) fn restart(&mut self) {
         self.bench.restart();
     }

@@ -3,80 +3,67 @@
 use std::collections::BTreeSet;
 
 use anabranch_wire::ErrorCode;
+use anabranch_wire::slot::Slot;
 
-use crate::group::Coordinator;
+use super::Key;
+use crate::elastic::{Change, How, Kind, Move, PartitionRef, Why};
 use crate::group::coordinator::Step;
 use crate::group::harness::{Bench, alive, classic, modern, read_assignment};
 use crate::group::state::Sharing;
 use crate::group::{ConsumerHeartbeatAnswer, JoinAnswer};
-use crate::ids::TopicId;
+use crate::slots::SlotSet;
 
-/// Short forms of what the planner's decisions lead to.
-impl Coordinator {
-    /// Lets `takers` share a partition. Whoever holds it whole gives it up first and then shares it, too.
-    pub(in crate::group) fn begin_sharing(
-        &mut self,
-        step: &mut Step<'_>,
-        group: &str,
-        key: (TopicId, i32),
-        takers: &BTreeSet<String>,
-    ) {
-        let Some(consumer) = self.consumer(group) else {
-            return;
-        };
-        let mut sharers = consumer.shared.get(&key).cloned().unwrap_or_default();
-        let is_whole = sharers.is_empty();
-        for owner in consumer.owners.get(&key).into_iter().flatten() {
-            let sharing = if is_whole { Sharing::Yields } else { Sharing::Holds };
-            sharers.entry(owner.clone()).or_insert(sharing);
-        }
-        for taker in takers {
-            sharers.entry(taker.clone()).or_insert(Sharing::Holds);
-        }
-        self.set_sharers(step, group, key, sharers);
-        self.replan(step, group);
-    }
-
-    /// Asks a member that shares a partition to give it up once. It gets it back when it has.
-    pub(in crate::group) fn ask_to_yield(
-        &mut self,
-        step: &mut Step<'_>,
-        group: &str,
-        key: (TopicId, i32),
-        member_id: &str,
-    ) {
-        let Some(mut sharers) = self.sharers(group, key) else {
-            return;
-        };
-        if let Some(sharing) = sharers.get_mut(member_id) {
-            *sharing = Sharing::Yields;
-            self.set_sharers(step, group, key, sharers);
-            self.replan(step, group);
-        }
+/// A decision that slots of a partition go from one member to others, by these means.
+pub(super) fn moves(
+    (topic, partition): Key,
+    how: How,
+    from: Option<&str>,
+    parts: &[(&str, SlotSet)],
+) -> Change {
+    let moves = parts.iter().map(|(to, slots)| Move {
+        of: PartitionRef {
+            topic,
+            name: "t".to_owned(),
+            partition,
+        },
+        slots: slots.clone(),
+        from: from.map(str::to_owned),
+        to: (*to).to_owned(),
+        how,
+    });
+    Change {
+        kind: Kind::Split,
+        why: Why::MemberIdle,
+        moves: moves.collect(),
+        shares: Vec::new(),
+        passed_over: Vec::new(),
+        error: 0,
     }
 }
 
+/// The lower half of the slots, and the upper.
+pub(super) fn half(upper: bool) -> SlotSet {
+    let slots = if upper { 2048..4096 } else { 0..2048 };
+    slots.filter_map(Slot::new).collect()
+}
+
 impl Bench {
-    fn key(&self, partition: i32) -> (TopicId, i32) {
+    fn key(&self, partition: i32) -> Key {
         (self.topics.id("t"), partition)
     }
 
-    fn share(&mut self, partition: i32, takers: &[&str]) {
-        let key = self.key(partition);
-        let takers: BTreeSet<String> = takers.iter().map(|id| (*id).to_owned()).collect();
+    /// Lets a taker have half of what a member holds.
+    fn halve(&mut self, partition: i32, how: How, from: &str, to: &str) {
+        let parts = match how {
+            How::Release => vec![(to, half(true))],
+            _ => vec![(from, half(false)), (to, half(true))],
+        };
+        let change = moves(self.key(partition), how, Some(from), &parts);
         let topics = self.topics.clone();
         let mut step = Step::new(self.now, &topics);
-        self.coordinator.begin_sharing(&mut step, "g", key, &takers);
+        self.coordinator.act(&mut step, "g", &change);
         self.take(step.effects);
         self.check_fold();
-    }
-
-    fn ask_to_yield(&mut self, partition: i32, member: &str) {
-        let key = self.key(partition);
-        let topics = self.topics.clone();
-        let mut step = Step::new(self.now, &topics);
-        self.coordinator.ask_to_yield(&mut step, "g", key, member);
-        self.take(step.effects);
     }
 
     fn owners(&self, partition: i32) -> Vec<String> {
@@ -122,7 +109,7 @@ fn an_eager_holder_gives_up_and_gets_back_within_one_generation() {
         vec![],
         "one partition, held by the first"
     );
-    bench.share(0, &[&b.member_id]);
+    bench.halve(0, How::Divide, &a.member_id, &b.member_id);
     assert_eq!(
         bench.follow(&mut b, "range"),
         Vec::<i32>::new(),
@@ -153,7 +140,7 @@ fn members_of_the_consumer_protocol_share_after_one_revocation() {
     bench.beat(&mut a);
     bench.beat(&mut b);
     assert_eq!(bench.owners(0), ["a"]);
-    bench.share(0, &["b"]);
+    bench.halve(0, How::Divide, "a", "b");
     assert_eq!(bench.beat(&mut b), None, "the holder has not given it up");
     assert_eq!(bench.beat(&mut a), Some(vec![]), "it is to give it up");
     assert_eq!(bench.beat(&mut b), None, "it has not said that it did");
@@ -176,14 +163,14 @@ fn a_third_member_comes_in_without_anybody_noticing() {
     for member in &mut members {
         bench.beat(member);
     }
-    bench.share(0, &["b"]);
+    bench.halve(0, How::Divide, "a", "b");
     for _ in 0..3 {
         for member in &mut members[..2] {
             bench.beat(member);
         }
     }
     assert_eq!(bench.owners(0), ["a", "b"]);
-    bench.share(0, &["c"]);
+    bench.halve(0, How::Release, "a", "c");
     assert_eq!(bench.beat(&mut members[0]), None);
     assert_eq!(bench.beat(&mut members[1]), None);
     assert_eq!(bench.beat(&mut members[2]), Some(vec![0]));
@@ -195,12 +182,12 @@ fn one_sharer_can_be_asked_to_drop_what_it_has_buffered() {
     let mut bench = Bench::new(&[("t", 1)]);
     let mut a = bench.consumer(&modern("a", &["t"])).unwrap();
     let mut b = bench.consumer(&modern("b", &["t"])).unwrap();
-    bench.share(0, &["b"]);
+    bench.halve(0, How::Divide, "a", "b");
     for _ in 0..3 {
         bench.beat(&mut a);
         bench.beat(&mut b);
     }
-    bench.ask_to_yield(0, "b");
+    bench.halve(0, How::Regrant, "b", "a");
     assert_eq!(bench.beat(&mut a), None, "the other is not disturbed");
     assert_eq!(bench.beat(&mut b), Some(vec![]));
     assert_eq!(bench.beat(&mut b), Some(vec![0]));
@@ -215,7 +202,8 @@ fn the_last_who_leaves_ends_the_sharing() {
     let mut a = bench.consumer(&modern("a", &["t"])).unwrap();
     let mut b = bench.consumer(&modern("b", &["t"])).unwrap();
     let mut c = bench.consumer(&modern("c", &["t"])).unwrap();
-    bench.share(0, &["c"]);
+    let holder = bench.owners(0).remove(0);
+    bench.halve(0, How::Divide, &holder, "c");
     for _ in 0..4 {
         for member in [&mut a, &mut b, &mut c] {
             bench.beat(member);
@@ -243,7 +231,7 @@ fn a_restart_in_the_middle_changes_nothing() {
     let mut bench = Bench::new(&[("t", 1)]);
     let mut a = bench.consumer(&modern("a", &["t"])).unwrap();
     let mut b = bench.consumer(&modern("b", &["t"])).unwrap();
-    bench.share(0, &["b"]);
+    bench.halve(0, How::Divide, "a", "b");
     bench.restart();
     assert_eq!(bench.beat(&mut a), Some(vec![]));
     bench.restart();

@@ -2,7 +2,7 @@
 
 use anabranch_wire::ErrorCode;
 
-use super::Key;
+use super::{Key, Promises};
 use crate::cursor::{
     ChainState, Committed, Cursor, Found, IdUse, Note, Plain, ReadPlan, Recall, Record, Refusal, Reserved,
     SliceId, SliceOffset,
@@ -80,12 +80,8 @@ impl Coordinator {
             return RECORDS_UNMEASURED;
         };
         let member = divided.chain(chain).map_or("", |chain| chain.member());
-        let of_member = (group.to_owned(), member.to_owned());
-        let rate = self
-            .elastic
-            .activities
-            .get(&of_member)
-            .and_then(|activity| activity.rate);
+        let activities = self.elastic.group(group).map(|group| &group.activities);
+        let rate = activities.and_then(|activities| activities.get(member)?.rate);
         rate.map_or(RECORDS_UNMEASURED, |rate| {
             usize::try_from(rate).unwrap_or(usize::MAX)
         })
@@ -131,11 +127,12 @@ impl Coordinator {
     /// After a restart: the ranges that must be read again before anything moves.
     pub fn recalls_wanted(&self) -> Vec<SliceRecall> {
         let mut wanted = Vec::new();
-        for ((group, key), live) in &self.elastic.live {
-            if let Some(Cursor::Divided(divided)) = self.cursor(group, *key) {
-                wanted.extend(divided.recall_wanted(live).into_iter().map(|recall| SliceRecall {
-                    group: group.clone(),
-                    key: *key,
+        for (group, key, division) in self.elastic.divisions() {
+            if let Some(Cursor::Divided(divided)) = self.cursor(group, key) {
+                let recalls = divided.recall_wanted(&division.live);
+                wanted.extend(recalls.into_iter().map(|recall| SliceRecall {
+                    group: group.to_owned(),
+                    key,
                     recall,
                 }));
             }
@@ -233,7 +230,7 @@ impl Coordinator {
             key.1, plain.offset
         );
         self.edit_cursor(step, group, key, |edit| edit.collapse(plain));
-        self.elastic.promises.remove(&(group.to_owned(), key));
+        self.elastic.edit_promises(group, key, Promises::clear);
         step.notice(group, text);
     }
 

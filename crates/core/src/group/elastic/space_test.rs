@@ -2,13 +2,14 @@
 
 use anabranch_wire::ErrorCode;
 
-use super::identity::Space;
+use super::identity::{Indistinct, Space};
 use super::room::{Client, Room, range, slice};
 use super::*;
 use crate::group::api::{Connection, JoinGroup};
-use crate::group::state::Member;
+use crate::group::harness::classic;
 use crate::limits::{CONNECTION_MEMBERS_MAX, CONNECTIONS_KNOWN_MAX};
 
+/// sarama with two members on one Client.
 #[test]
 fn members_that_share_a_connection_are_told_apart_by_what_they_hold() {
     let mut room = Room::new();
@@ -45,41 +46,48 @@ fn members_that_share_a_connection_are_told_apart_by_what_they_hold() {
         );
         assert_eq!(asker.of(room.t, 7), Identity::Outsider);
     }
-    assert!(
-        !room
-            .bench
-            .coordinator
-            .can_be_told_apart("g", room.member(&a), room.member(&b))
+    let indistinct = room.bench.coordinator.indistinct("g");
+    assert_eq!(
+        indistinct,
+        [a, b].map(|id| (id, Indistinct::SameConnection)).into()
     );
+    room.fetch(&client.on(0), None, &[0, 1]);
+    assert_eq!(room.verdict().unwrap_err().reason, Reason::Indistinct);
 }
 
 #[test]
 fn members_of_kafkajs_on_one_machine_are_not_given_shares_of_one_partition() {
-    let js = |host| Member {
-        client_id: "kafkajs".to_owned(),
-        client_host: host,
-        client: ClientFacts {
-            join_version: 5,
-            ..ClientFacts::default()
-        },
-        classic: Some(crate::group::state::ClassicMember {
-            session_timeout_ms: 30_000,
-            protocols: vec!["RoundRobinAssigner".to_owned()],
-        }),
-        ..Member::default()
+    let mut room = Room::new();
+    let join = || JoinGroup {
+        version: 5,
+        ..classic("", "RoundRobinAssigner", &["t"])
     };
-    let room = Room::new();
-    let coordinator = &room.bench.coordinator;
-    let (a, b) = (js("/10.0.0.1".to_owned()), js("/10.0.0.2".to_owned()));
-    assert!(!coordinator.can_be_told_apart("g", &a, &a));
-    assert!(coordinator.can_be_told_apart("g", &a, &b));
-    let renamed = Member {
-        client_id: "other".to_owned(),
-        ..a.clone()
+    let js = |client_id, host, base| Client {
+        host,
+        ..Client::new("", client_id, base)
     };
-    assert!(coordinator.can_be_told_apart("g", &a, &renamed));
+    for (client_id, host, base) in [
+        ("js", "/10.0.0.1", 10),
+        ("js", "/10.0.0.2", 20),
+        ("other", "/10.0.0.1", 30),
+    ] {
+        let caller = js(client_id, host, base).on(0);
+        room.enter(&caller, join());
+        room.fetch(&caller, None, &[0, 1]);
+    }
+    assert!(room.bench.coordinator.indistinct("g").is_empty());
+    assert_eq!(room.verdict(), Ok(()));
+    let twin = room.enter(&js("js", "/10.0.0.1", 40).on(0), join());
+    let indistinct = room.bench.coordinator.indistinct("g");
+    assert_eq!((indistinct.len(), indistinct[&twin]), (2, Indistinct::SameMemory));
+    let refused = room.verdict().unwrap_err();
+    assert!(
+        refused.to_string().ends_with("give each a client id of its own"),
+        "{refused}"
+    );
 }
 
+/// Client by client: on which connection ListOffsets comes, and what it must be answered in.
 #[test]
 fn offsets_are_listed_in_the_space_of_the_slice_that_is_read() {
     let mut room = Room::new();
@@ -113,6 +121,8 @@ fn offsets_are_listed_in_the_space_of_the_slice_that_is_read() {
     );
 }
 
+/// sarama and kafka-go reject a start outside of what ListOffsets says, so with several of them the answer is widened;
+/// for others a plain answer is the honest one.
 #[test]
 fn several_look_alikes_get_the_widened_range_only_if_they_check_their_start() {
     for (software, client_id, widens) in [

@@ -1,17 +1,18 @@
 //! The group as the planner sees it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::Key;
-use super::Reason;
 use super::activity::Activity;
+use super::identity::Indistinct;
 use crate::cursor::{ChainState, ChainView, Cursor, Divided, Pieces, Rewound};
 use crate::elastic::{
     DividedView, Eligibility, Loose, MemberState, MemberView, PartitionView, PlainView, Reading, ShareCounts,
     ShareView, SlotCounts, Snapshot, TopicView, Transit,
 };
 use crate::group::coordinator::{Coordinator, Step};
-use crate::group::state::{ConsumerGroup, Held};
+use crate::group::state::{ConsumerGroup, Held, Sharing};
 use crate::ids::{Offset, TopicId};
 use crate::slots::SlotSet;
 
@@ -38,7 +39,7 @@ impl Coordinator {
             settings: step.topics.elastic_group(group),
             // Whole partitions are placed by the assignor alone.
             balanced_ms: Some(step.now.mono_ms),
-            paused: self.elastic.paused.contains(group),
+            paused: self.elastic.group(group).is_some_and(|group| group.is_paused),
             ..Snapshot::default()
         };
         let mut all: BTreeSet<TopicId> = wanted.values().flatten().copied().collect();
@@ -53,10 +54,9 @@ impl Coordinator {
                 snapshot.topics.insert(topic, view);
             }
         }
-        let ids: Vec<String> = self.consumer(group)?.members.keys().cloned().collect();
-        for id in ids {
-            let topics = wanted.get(&id).cloned().unwrap_or_default();
-            let view = self.member_view(step, group, &id, topics, &snapshot)?;
+        let indistinct = self.indistinct(group);
+        for (id, topics) in wanted {
+            let view = self.member_view(step, group, &id, topics, (&snapshot, &indistinct))?;
             snapshot.members.insert(id, view);
         }
         Some(snapshot)
@@ -90,20 +90,20 @@ impl Coordinator {
                 }
                 cursor => {
                     let start = step.topics.log_start(topic, partition);
-                    let from = cursor.map(|cursor| cursor.outside_view(None).offset);
-                    Reading::Plain(self.plain_view(
-                        group,
-                        key,
-                        from.map(|from| (from.max(start), end)),
-                        counts,
-                    ))
+                    let committed = cursor.map(|cursor| cursor.outside_view(None).offset);
+                    Reading::Plain(self.plain_view(group, key, committed, start..end, counts))
                 }
             };
-            let quiet_since_ms = self.elastic.quiet_since.get(&(group.to_owned(), key)).copied();
+            let sharers = self
+                .consumer(group)
+                .and_then(|consumer| consumer.shared.get(&key));
+            let division = self.elastic.division(group, key);
             let view = PartitionView {
                 reading,
                 ids_left: u32::MAX,
-                quiet_since_ms,
+                quiet_since_ms: division.and_then(|division| division.quiet_since_ms),
+                awaits_yield: sharers
+                    .is_some_and(|sharers| sharers.values().any(|sharing| *sharing == Sharing::Yields)),
             };
             partitions.insert(partition, view);
         }
@@ -111,7 +111,10 @@ impl Coordinator {
             name: found.name.to_owned(),
             settings: step.topics.elastic(group, topic),
             excluded: step.topics.excluded_from_division(topic),
-            divided_ms: self.elastic.divided_ms.get(&(group.to_owned(), topic)).copied(),
+            divided_ms: self
+                .elastic
+                .group(group)
+                .and_then(|group| group.divided_ms.get(&topic).copied()),
             partitions,
         })
     }
@@ -120,7 +123,8 @@ impl Coordinator {
         &self,
         group: &str,
         key: Key,
-        range: Option<(Offset, Offset)>,
+        committed: Option<Offset>,
+        log: Range<Offset>,
         counts: &dyn Counts,
     ) -> PlainView {
         let owners = self
@@ -128,16 +132,19 @@ impl Coordinator {
             .and_then(|consumer| consumer.owners.get(&key));
         let holder = owners.and_then(|owners| owners.first()).cloned();
         // Without a committed offset there is nothing to divide at.
-        let Some((from, end)) = range else {
+        let Some(committed) = committed else {
             return PlainView {
                 holder,
+                without_position: log.start < log.end,
                 ..PlainView::default()
             };
         };
+        let from = committed.max(log.start);
         PlainView {
             holder,
-            remaining: u64::try_from(end.saturating_sub(from)).unwrap_or(0),
+            remaining: u64::try_from(log.end.saturating_sub(from)).unwrap_or(0),
             counts: counts.records_from(key.0, key.1, from),
+            without_position: false,
         }
     }
 
@@ -184,7 +191,7 @@ impl Coordinator {
         end: Offset,
         count: &dyn Fn(&Pieces) -> Option<SlotCounts>,
     ) -> Vec<Loose> {
-        let promises = self.elastic.promises.get(&(group.to_owned(), key));
+        let promises = self.elastic.promises(group, key);
         let mut left = grantable.clone();
         let mut parts: Vec<(Option<String>, Pieces)> = Vec::new();
         for (member, promised) in promises.into_iter().flatten() {
@@ -192,12 +199,8 @@ impl Coordinator {
             left.remove(promised);
         }
         parts.push((None, left));
-        let since_ms = self
-            .elastic
-            .loose_since
-            .get(&(group.to_owned(), key))
-            .copied()
-            .unwrap_or(0);
+        let division = self.elastic.division(group, key);
+        let since_ms = division.and_then(|division| division.loose_since_ms).unwrap_or(0);
         parts
             .into_iter()
             .filter(|(_, pieces)| !pieces.is_empty())
@@ -213,7 +216,7 @@ impl Coordinator {
 
     /// The member that most of these slots are promised to.
     fn promised_to(&self, group: &str, key: Key, slots: &SlotSet) -> Option<String> {
-        let promises = self.elastic.promises.get(&(group.to_owned(), key))?;
+        let promises = self.elastic.promises(group, key)?;
         promises
             .iter()
             .map(|(member, promised)| (promised.intersection(slots).len(), member))
@@ -228,7 +231,7 @@ impl Coordinator {
         group: &str,
         id: &str,
         topics: BTreeSet<TopicId>,
-        snapshot: &Snapshot,
+        (snapshot, indistinct): (&Snapshot, &BTreeMap<String, Indistinct>),
     ) -> Option<MemberView> {
         let consumer = self.groups.get(group)?.consumer()?;
         let state = consumer.members.get(id)?;
@@ -236,14 +239,12 @@ impl Coordinator {
         let doing = match () {
             () if state.current.epoch == AWAY => MemberState::Away,
             () if load.holdings == 0 => MemberState::Idle,
-            () if load.remaining == 0 => MemberState::Drained,
+            () if load.remaining == 0 && !load.is_unknown => MemberState::Drained,
             () => MemberState::Busy,
         };
         let is_static = state.member.instance_id.is_some();
-        let eligibility = match state.member.eligibility() {
+        let eligibility = match Self::member_eligibility(state, indistinct) {
             Ok(()) => Eligibility::Yes,
-            // Who holds nothing has had nothing to ask about.
-            Err(why) if why.reason == Reason::NeverAsks && load.holdings == 0 => Eligibility::Yes,
             Err(why) => Eligibility::No(why.text),
         };
         let plain_done = self.plain_done(group, &state.current.assigned);
@@ -265,8 +266,9 @@ impl Coordinator {
 
     pub(super) fn activity(&mut self, step: &Step<'_>, group: &str, id: &str) -> &mut Activity {
         self.elastic
+            .group_mut(group)
             .activities
-            .entry((group.to_owned(), id.to_owned()))
+            .entry(id.to_owned())
             .or_insert_with(|| Activity::new(step.now.mono_ms))
     }
 
@@ -289,6 +291,8 @@ struct Load {
     holdings: usize,
     remaining: u64,
     handed_out: u64,
+    /// It may have more to do than `remaining` says.
+    is_unknown: bool,
 }
 
 fn load(consumer: &ConsumerGroup, id: &str, snapshot: &Snapshot) -> Load {
@@ -301,6 +305,7 @@ fn load(consumer: &ConsumerGroup, id: &str, snapshot: &Snapshot) -> Load {
                     if owners.is_some_and(|owners| owners.contains(id)) {
                         load.holdings += 1;
                         load.remaining = load.remaining.saturating_add(plain.remaining);
+                        load.is_unknown |= plain.without_position;
                     }
                 }
                 Reading::Divided(divided) => {

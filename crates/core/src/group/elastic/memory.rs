@@ -1,0 +1,142 @@
+//! Everything volatile about divided cursors and their readers, by group.
+//!
+//! It goes with what it is about: with a member, when that leaves; with a division, when the cursor is plain again; with
+//! the group, when that is deleted. What no event takes away is pruned at each thought of the planner.
+
+use std::collections::BTreeMap;
+
+use super::activity::Activity;
+use super::{Key, Promises};
+use crate::cursor::Live;
+use crate::ids::TopicId;
+
+/// What is volatile about all groups.
+#[derive(Debug, Default)]
+pub(in crate::group) struct Elastic {
+    groups: BTreeMap<String, OfGroup>,
+    /// When to think of the first of the groups, monotonic milliseconds.
+    pub(super) next_plan_ms: Option<u64>,
+}
+
+/// What is volatile about one group.
+#[derive(Debug, Default)]
+pub(super) struct OfGroup {
+    partitions: BTreeMap<Key, OfPartition>,
+    /// What its members are doing.
+    pub(super) activities: BTreeMap<String, Activity>,
+    /// When a topic was last divided, monotonic milliseconds.
+    pub(super) divided_ms: BTreeMap<TopicId, u64>,
+    /// How often refusals of the decision log came again, by their numbers.
+    pub(super) repeated: BTreeMap<u64, u64>,
+    /// When to think of the group again, monotonic milliseconds.
+    pub(super) plan_ms: Option<u64>,
+    /// Something happened to it since the planner thought of it.
+    pub(super) is_dirty: bool,
+    /// An operator has stopped changes.
+    pub(super) is_paused: bool,
+}
+
+/// What is volatile about a group in one partition.
+#[derive(Debug, Default)]
+struct OfPartition {
+    /// There while the cursor is divided.
+    division: Option<Division>,
+    promises: Promises,
+}
+
+/// What is volatile about a divided cursor.
+#[derive(Debug, Default)]
+pub(super) struct Division {
+    /// What was handed out.
+    pub(super) live: Live,
+    /// Since when there has been nothing to read, monotonic milliseconds.
+    pub(super) quiet_since_ms: Option<u64>,
+    /// Since when slots have been without a member, monotonic milliseconds.
+    pub(super) loose_since_ms: Option<u64>,
+}
+
+impl Elastic {
+    pub(super) fn group(&self, group: &str) -> Option<&OfGroup> {
+        self.groups.get(group)
+    }
+
+    pub(super) fn group_mut(&mut self, group: &str) -> &mut OfGroup {
+        self.groups.entry(group.to_owned()).or_default()
+    }
+
+    /// A group is deleted.
+    pub(in crate::group) fn group_gone(&mut self, group: &str) {
+        self.groups.remove(group);
+    }
+
+    pub(super) fn division(&self, group: &str, key: Key) -> Option<&Division> {
+        self.groups.get(group)?.partitions.get(&key)?.division.as_ref()
+    }
+
+    /// Of a cursor that is divided, or about to be.
+    pub(super) fn division_mut(&mut self, group: &str, key: Key) -> &mut Division {
+        let partition = self.group_mut(group).partitions.entry(key).or_default();
+        partition.division.get_or_insert_default()
+    }
+
+    /// The cursor is plain.
+    pub(super) fn division_ended(&mut self, group: &str, key: Key) {
+        self.edit(group, key, |partition| partition.division = None);
+    }
+
+    /// All divided cursors.
+    pub(super) fn divisions(&self) -> impl Iterator<Item = (&str, Key, &Division)> {
+        self.groups.iter().flat_map(|(id, group)| {
+            let divisions = group
+                .partitions
+                .iter()
+                .filter_map(|(key, partition)| Some((*key, partition.division.as_ref()?)));
+            divisions.map(|(key, division)| (id.as_str(), key, division))
+        })
+    }
+
+    /// Whether a cursor of the group is divided.
+    pub(super) fn has_divisions(&self, group: &str) -> bool {
+        let mut partitions = self
+            .groups
+            .get(group)
+            .into_iter()
+            .flat_map(|group| group.partitions.values());
+        partitions.any(|partition| partition.division.is_some())
+    }
+
+    /// What is promised of a partition, if anything is.
+    pub(super) fn promises(&self, group: &str, key: Key) -> Option<&Promises> {
+        let promises = &self.groups.get(group)?.partitions.get(&key)?.promises;
+        (!promises.is_empty()).then_some(promises)
+    }
+
+    pub(super) fn edit_promises(&mut self, group: &str, key: Key, edit: impl FnOnce(&mut Promises)) {
+        self.edit(group, key, |partition| edit(&mut partition.promises));
+    }
+
+    /// The same for all partitions of a group.
+    pub(super) fn edit_all_promises(&mut self, group: &str, mut edit: impl FnMut(&mut Promises)) {
+        if let Some(group) = self.groups.get_mut(group) {
+            group.partitions.retain(|_, partition| {
+                edit(&mut partition.promises);
+                partition.is_used()
+            });
+        }
+    }
+
+    fn edit(&mut self, group: &str, key: Key, edit: impl FnOnce(&mut OfPartition)) {
+        let partitions = &mut self.group_mut(group).partitions;
+        let partition = partitions.entry(key).or_default();
+        edit(partition);
+        if !partition.is_used() {
+            partitions.remove(&key);
+        }
+    }
+}
+
+impl OfPartition {
+    fn is_used(&self) -> bool {
+        self.division.is_some() || !self.promises.is_empty()
+    }
+}
