@@ -9,7 +9,7 @@ use anabranch_wire::slot::Slot;
 
 use super::oracle::Delivery;
 
-/// How many parts the slots are drawn in.
+/// How many parts the slots are looked at in.
 pub(crate) const CELLS: usize = 32;
 
 /// Slots of one part.

@@ -271,12 +271,13 @@ pub(crate) fn rate(members: &[Member], phase: &Phase) -> Option<f64> {
 fn row(member: &Member, group: Option<&model::Group>, now_us: u64) -> Row {
     let journal = &member.journal;
     let from = now_us.saturating_sub(RATE_WINDOW_US);
+    let cells = journal.cells();
+    let is_active = |at: &&u64| **at > 0 && now_us.saturating_sub(**at) < READS_WINDOW_US;
+    let active = cells.iter().filter(is_active).count();
     let mut row = Row {
         name: member.name.clone(),
         state: state(member, now_us).to_owned(),
-        cells: journal
-            .cells()
-            .map(|at| at > 0 && now_us - at.min(now_us) < READS_WINDOW_US),
+        share: active as f64 / CELLS as f64,
         slots: None,
         remaining: None,
         rate: journal.done_between(from, now_us) as f64 * 1e6 / (now_us - from).max(1) as f64,
@@ -291,10 +292,11 @@ fn row(member: &Member, group: Option<&model::Group>, now_us: u64) -> Row {
         .flat_map(|partition| &partition.shares)
         .filter(|share| share.member == known.member)
         .collect();
-    row.cells = cells(&shares);
     // Of a chain only the last slice is open; those before are a rest of what it held.
     let open = shares.iter().filter(|share| share.end.is_none());
-    row.slots = Some(open.map(|share| share.slots).sum());
+    let slots: u32 = open.map(|share| share.slots).sum();
+    row.share = f64::from(slots) / anabranch_wire::slot::SLOTS as f64;
+    row.slots = Some(slots);
     row.remaining = Some(shares.iter().map(|share| share.remaining).sum());
     row
 }
@@ -307,18 +309,4 @@ fn state(member: &Member, now_us: u64) -> &'static str {
         None if now_us.saturating_sub(member.started_us) < READS_WINDOW_US => "joining",
         _ => "idle",
     }
-}
-
-/// The parts of the slots that open slices have something of.
-fn cells(shares: &[&model::Share]) -> [bool; CELLS] {
-    let per_cell = anabranch_wire::slot::SLOTS / CELLS;
-    let mut cells = [false; CELLS];
-    let open = shares.iter().filter(|share| share.end.is_none());
-    for [first, last] in open.flat_map(|share| &share.slot_runs) {
-        for (i, cell) in cells.iter_mut().enumerate() {
-            let touches = i * per_cell <= usize::from(*last) && usize::from(*first) < (i + 1) * per_cell;
-            *cell |= touches;
-        }
-    }
-    cells
 }

@@ -2,13 +2,14 @@
 
 use crate::output::Table;
 
-use super::journal::CELLS;
-
 /// Width of the picture, columns.
 const WIDTH: usize = 80;
 
 /// Width of the bar of remaining records, columns.
 const BAR: usize = 36;
+
+/// Width of the bar of what a member reads, columns.
+const SHARE: usize = 32;
 
 /// What is drawn.
 #[derive(Debug, Clone, Default)]
@@ -34,8 +35,8 @@ pub(crate) struct Picture {
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) state: String,
-    /// The parts of the slots that it reads.
-    pub(crate) cells: [bool; CELLS],
+    /// The part of all slots that it reads, from 0 to 1.
+    pub(crate) share: f64,
     pub(crate) slots: Option<u32>,
     pub(crate) remaining: Option<u64>,
     pub(crate) rate: f64,
@@ -106,15 +107,11 @@ impl Picture {
         let mut table = Table::new(&["MEMBER", "STATE", "READS", "SLOTS", amount, "RATE"]);
         let number = |value: Option<u64>| value.map_or("-".to_owned(), grouped);
         for row in &self.members {
-            let cells: String = row
-                .cells
-                .iter()
-                .map(|cell| if *cell { '█' } else { '·' })
-                .collect();
+            let share = (row.share * SHARE as f64).round() as usize;
             table.row(vec![
                 row.name.clone(),
                 row.state.clone(),
-                cells,
+                bar(share, SHARE, '·'),
                 number(row.slots.map(u64::from)),
                 if told {
                     number(row.remaining)
@@ -126,6 +123,14 @@ impl Picture {
         }
         table.render()
     }
+}
+
+/// A bar of a width of which a part is full.
+fn bar(full: usize, width: usize, rest: char) -> String {
+    let full = full.min(width);
+    std::iter::repeat_n('█', full)
+        .chain(std::iter::repeat_n(rest, width - full))
+        .collect()
 }
 
 /// The beginning of a line, with a mark where it was cut.
@@ -158,7 +163,7 @@ mod tests {
         let row = |number: usize| Row {
             name: format!("member-{number}"),
             state: "busy".to_owned(),
-            cells: std::array::from_fn(|cell| cell % 8 == number),
+            share: 0.25 * (number % 2 + 1) as f64,
             slots: Some(512),
             remaining: Some(1_234_567),
             rate: 998.6,
@@ -198,6 +203,11 @@ mod tests {
         let bar = &lines[3];
         assert!(bar.contains("25,000 of 50,000"), "{bar}");
         assert_eq!(bar.matches('█').count(), BAR / 2, "{bar}");
+        assert_eq!(
+            (lines[6].matches('█').count(), lines[7].matches('█').count()),
+            (8, 16),
+            "{lines:#?}"
+        );
         assert!(picture(12, 3).lines(80, 10).len() <= 10);
         assert!(
             picture(2, 3)
