@@ -116,7 +116,7 @@ impl Broker {
                     "--listen",
                     address,
                     "--http",
-                    "127.0.0.1:0",
+                    &http_address(address)?,
                     "--durability",
                     durability,
                     "--data",
@@ -163,6 +163,11 @@ impl Broker {
             thread::sleep(Duration::from_millis(1));
         }
         Ok(())
+    }
+
+    /// Where Anabranch's administration API listens.
+    pub(crate) fn http(&self) -> Result<String> {
+        http_address(&self.address)
     }
 
     /// CPU time used so far, in seconds.
@@ -229,7 +234,7 @@ fn program(contender: Contender, places: &Places) -> PathBuf {
     }
 }
 
-/// A loopback address whose port, and the next, are free (Kafka's controller takes the next).
+/// A loopback address whose port, and the next, are free.
 ///
 /// They lie below the range that the kernel gives to outgoing connections: one of those could take the port between
 /// the death of a broker and its restart.
@@ -244,6 +249,12 @@ pub(crate) fn free_address() -> Result<String> {
     ))
 }
 
+/// The port after the broker's own: Anabranch's administration API, Kafka's controller.
+fn http_address(address: &str) -> Result<String> {
+    let (host, port) = address.rsplit_once(':').context("no port")?;
+    Ok(format!("{host}:{}", port.parse::<u16>()? + 1))
+}
+
 fn prepare_kafka(contender: Contender, places: &Places, address: &str) -> Result<()> {
     let port: u16 = address.rsplit(':').next().context("no port")?.parse()?;
     let mut text = format!(
@@ -251,7 +262,10 @@ fn prepare_kafka(contender: Contender, places: &Places, address: &str) -> Result
          listeners=PLAINTEXT://{address},CONTROLLER://127.0.0.1:{next}\nadvertised.listeners=PLAINTEXT://{address}\n\
          controller.listener.names=CONTROLLER\nlistener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT\n\
          log.dirs={data}\noffsets.topic.replication.factor=1\ntransaction.state.log.replication.factor=1\n\
-         transaction.state.log.min.isr=1\ngroup.initial.rebalance.delay.ms=0\n",
+         transaction.state.log.min.isr=1\nshare.coordinator.state.topic.replication.factor=1\n\
+         share.coordinator.state.topic.min.isr=1\ngroup.initial.rebalance.delay.ms=0\n\
+         group.consumer.min.heartbeat.interval.ms=1000\ngroup.consumer.heartbeat.interval.ms=1000\n\
+         group.share.min.heartbeat.interval.ms=1000\ngroup.share.heartbeat.interval.ms=1000\n",
         next = port + 1,
         data = places.work.join("data").display(),
     );

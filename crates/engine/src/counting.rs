@@ -106,7 +106,7 @@ impl Counting {
         }
         let source = FromDisk(store);
         let tally = self.tally(task.log, lowest.max(task.log_start));
-        tally.advance(&source, task.high_watermark, TALLY_STEP_BYTES)?;
+        scans.note(tally.advance(&source, task.high_watermark, TALLY_STEP_BYTES)?);
         let mut sieve = Sieve::empty(Offset::MAX);
         sieve.add(&SlotSet::all(), from);
         let counts = tally.remaining(&source, scans, &sieve, task.high_watermark, SURVEY_BYTES_MAX)?;

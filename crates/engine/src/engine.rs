@@ -75,6 +75,7 @@ pub struct Engine<J> {
     pub(crate) node: Node,
     pub(crate) journal: J,
     next_token: u64,
+    state_bytes: u64,
 }
 
 impl<J: Journal> Engine<J> {
@@ -83,6 +84,7 @@ impl<J: Journal> Engine<J> {
             node,
             journal,
             next_token: 0,
+            state_bytes: 0,
         }
     }
 
@@ -99,6 +101,11 @@ impl<J: Journal> Engine<J> {
     /// The store behind the journal.
     pub fn store(&self) -> &Store {
         self.journal.store()
+    }
+
+    /// Bytes of changes of the state that were appended to the journal since the start.
+    pub fn state_bytes(&self) -> u64 {
+        self.state_bytes
     }
 
     /// Gives the journal back, for the store to be closed.
@@ -197,7 +204,9 @@ impl<J: Journal> Engine<J> {
             plan_soon,
         } = effects;
         for change in changes {
-            let lsn = self.journal.append_state(Command::Group(change).encode());
+            let entry = Command::Group(change).encode();
+            self.state_bytes += entry.len() as u64;
+            let lsn = self.journal.append_state(entry);
             self.node.journaled(lsn, Vec::new());
         }
         Outcome {
@@ -234,7 +243,12 @@ impl<J: Journal> Update<'_, J> {
 
     /// Applies and journals what was decided.
     pub fn run(&mut self, commands: Vec<Command>) {
-        let Engine { node, journal, .. } = &mut *self.engine;
+        let Engine {
+            node,
+            journal,
+            state_bytes,
+            ..
+        } = &mut *self.engine;
         for command in commands {
             self.topics |= matches!(
                 command,
@@ -245,7 +259,9 @@ impl<J: Journal> Update<'_, J> {
                 LogEffect::Drop { log } => Some(*log),
                 LogEffect::Start { .. } => None,
             }));
-            node.journaled(journal.append_state(command.encode()), effects);
+            let entry = command.encode();
+            *state_bytes += entry.len() as u64;
+            node.journaled(journal.append_state(entry), effects);
         }
     }
 }

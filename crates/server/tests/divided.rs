@@ -5,6 +5,7 @@
 mod common;
 
 use anabranch_core::cursor::{SliceId, SliceOffset};
+use anabranch_server::admin::model;
 use anabranch_wire::batch::BatchBuilder;
 use anabranch_wire::msg::*;
 use bytes::Bytes;
@@ -288,4 +289,30 @@ async fn no_position_in_a_slice_looks_like_lost_records() {
             assert!(one.end_offset >= wire(at.slice(), RECORDS));
         }
     }
+}
+
+#[tokio::test]
+async fn what_reading_slices_costs_is_counted() {
+    let server = TestServer::with(|config| config.http = Some("127.0.0.1:0".to_owned())).await;
+    let http = server.running.http_address().unwrap();
+    let counters = async || -> model::Counters {
+        let answer = http_get(http, "/api/v1/counters").await;
+        serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+    };
+    assert_eq!(counters().await.slice_delivered_bytes_total, 0);
+    let members = divided(&server, LIBRDKAFKA).await;
+    let before = counters().await;
+    assert!(before.state_bytes_total > 0);
+    assert!(
+        before.slice_read_bytes_total > 0 && before.slice_delivered_bytes_total == 0,
+        "the planner has counted, nobody has read: {before:?}"
+    );
+    let mut delivered = 0;
+    for (mut member, at) in members {
+        let fetched = member.client.fetch("t", 0, at.to_wire(), 0).await;
+        delivered += fetched.records.unwrap().len() as u64;
+    }
+    let after = counters().await;
+    assert_eq!(after.slice_delivered_bytes_total, delivered);
+    assert!(after.slice_opened_bytes_total > before.slice_opened_bytes_total);
 }

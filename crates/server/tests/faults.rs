@@ -14,7 +14,6 @@ use anabranch_server::{Config, Server, StartError};
 use anabranch_store::{Access, DirEntry, Disk, DiskFile, LockError, LockGuard, RealDisk};
 use anabranch_wire::msg::*;
 use common::*;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// A real disk with three switches.
@@ -131,14 +130,14 @@ async fn after_a_failed_sync_nothing_is_acknowledged_and_the_server_says_that_it
     let mut client = server.client().await;
     client.create_topic("t", 1, &[]).await;
     assert_eq!(client.produce("t", 0, batch(&["safe"])).await.error_code, 0);
-    assert!(get(http, "/readyz").await.starts_with("HTTP/1.1 200"));
+    assert!(http_get(http, "/readyz").await.starts_with("HTTP/1.1 200"));
     fail.store(true, Ordering::SeqCst);
     client.send(9, &produce("t", 0, -1, batch(&["lost"]))).await;
     let failure = soon(server.running.failed()).await;
     assert!(failure.to_string().contains("on fire"), "{failure}");
     client.expect_end().await;
-    assert!(get(http, "/readyz").await.starts_with("HTTP/1.1 503"));
-    assert!(get(http, "/healthz").await.starts_with("HTTP/1.1 200"));
+    assert!(http_get(http, "/readyz").await.starts_with("HTTP/1.1 503"));
+    assert!(http_get(http, "/healthz").await.starts_with("HTTP/1.1 200"));
     let TestServer { running, folder } = server;
     assert_eq!(soon(running.shutdown()).await, Err(failure));
     let again = TestServer::again(folder).await;
@@ -319,13 +318,4 @@ async fn a_wildcard_listener_tells_clients_what_they_dialled() {
             (host, i32::from(address.port()))
         );
     }
-}
-
-async fn get(address: std::net::SocketAddr, path: &str) -> String {
-    let mut stream = soon(TcpStream::connect(address)).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    soon(stream.read_to_string(&mut answer)).await.unwrap();
-    answer
 }

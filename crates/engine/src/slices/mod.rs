@@ -33,6 +33,7 @@ mod scan_cache;
 mod source;
 mod survey;
 mod tally;
+mod totals;
 mod walk;
 
 pub use read::{ReadLimits, SliceQuery, SliceRead, Stop, read_slice};

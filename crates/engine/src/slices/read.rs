@@ -99,6 +99,10 @@ pub fn read_slice(
         scanned_to = next;
     }
     cost.delivered = answer.bytes as u64;
+    cache.note(Cost {
+        delivered: cost.delivered,
+        ..Cost::default()
+    });
     Ok(SliceRead {
         batches: answer.out.into_pieces(),
         records: answer.records,

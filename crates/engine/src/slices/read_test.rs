@@ -382,6 +382,7 @@ fn members_on_one_log_cost_little_more_than_one() {
                 cost += found.cost;
             }
         }
+        assert_eq!(cache.totals(), cost, "what the answers say that they cost");
         let read = cost.read as f64 / cost.delivered as f64;
         let opened = cost.opened as f64 / cost.delivered as f64;
         assert!(

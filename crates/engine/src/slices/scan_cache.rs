@@ -22,6 +22,7 @@ use anabranch_wire::batch::{
 use bytes::Bytes;
 
 use super::source::{Source, SourceError};
+use super::totals::Totals;
 
 /// Bytes of batches that make a stretch; a larger batch is one alone.
 const STRETCH_BYTES: usize = 64 << 10;
@@ -139,6 +140,7 @@ pub struct ScanCache {
     inner: Mutex<Inner>,
     loaded: Condvar,
     bytes_max: usize,
+    totals: Totals,
 }
 
 #[derive(Debug, Default)]
@@ -239,12 +241,24 @@ impl ScanCache {
             inner: Mutex::default(),
             loaded: Condvar::new(),
             bytes_max,
+            totals: Totals::default(),
         }
     }
 
     /// Bytes held now.
     pub fn bytes(&self) -> usize {
         self.lock().bytes
+    }
+
+    /// What all reading and counting of slices has cost since the start. Its first two to its last is the read
+    /// amplification, what the planner's counts read included.
+    pub fn totals(&self) -> Cost {
+        self.totals.get()
+    }
+
+    /// Notes what something cost. Whoever makes a [`Cost`] notes it, also if nothing comes of it.
+    pub(crate) fn note(&self, cost: Cost) {
+        self.totals.add(cost);
     }
 
     /// Forgets a log that is deleted.

@@ -169,7 +169,11 @@ pub(super) fn survey_part(
         }
     }
     if part.from < part.upto {
-        Sample::take(source, &part, bytes_max, &mut counts.cost)?.estimate(&part, &mut counts);
+        let mut spent = Cost::default();
+        let sample = Sample::take(source, &part, bytes_max, &mut spent);
+        cache.note(spent);
+        counts.cost += spent;
+        sample?.estimate(&part, &mut counts);
     }
     Ok(counts)
 }

@@ -43,6 +43,20 @@ pub(super) fn walk(
     cache: &ScanCache,
     way: Way,
     cost: &mut Cost,
+    visit: impl FnMut(&Opened) -> ControlFlow<()>,
+) -> Result<(Offset, Halt), SourceError> {
+    let mut spent = Cost::default();
+    let walked = go(source, cache, way, &mut spent, visit);
+    cache.note(spent);
+    *cost += spent;
+    walked
+}
+
+fn go(
+    source: &dyn Source,
+    cache: &ScanCache,
+    way: Way,
+    cost: &mut Cost,
     mut visit: impl FnMut(&Opened) -> ControlFlow<()>,
 ) -> Result<(Offset, Halt), SourceError> {
     let mut at = way.from;

@@ -238,6 +238,19 @@ pub enum Verdict {
     Refused,
 }
 
+/// What was counted since the process began. Numbers only grow, and say nothing about each other at one instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Bytes of changes of the broker's own state that were appended: topics, groups, cursors, decisions.
+    pub state_bytes_total: u64,
+    /// Bytes of batches that the store gave for reading slices, and for counting what is left of them.
+    pub slice_read_bytes_total: u64,
+    /// Bytes of records that were walked for the first time for that, decompressed.
+    pub slice_opened_bytes_total: u64,
+    /// Bytes of batches found for members that read slices.
+    pub slice_delivered_bytes_total: u64,
+}
+
 /// An operator's order to split or merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {

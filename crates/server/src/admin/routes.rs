@@ -19,7 +19,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
 
-use super::model::{Decisions, Order as OrderBody, Refusal, RefusalDetail};
+use super::model::{Counters, Decisions, Order as OrderBody, Refusal, RefusalDetail};
 use super::view;
 use crate::broker::Broker;
 
@@ -47,6 +47,7 @@ pub(crate) fn routes(door: Door) -> Router {
         .route("/api/v1/groups/{group}", get(group))
         .route("/api/v1/groups/{group}/plan", get(plan))
         .route("/api/v1/decisions", get(decisions))
+        .route("/api/v1/counters", get(counters))
         .merge(orders)
         .with_state(door)
 }
@@ -123,6 +124,21 @@ async fn count(broker: &Arc<Broker>, tasks: Vec<anabranch_engine::counting::Coun
     let broker = Arc::clone(broker);
     let counted = tokio::task::spawn_blocking(move || broker.count(&tasks)).await;
     counted.ok()?.ok()
+}
+
+async fn counters(State(door): State<Door>) -> Response {
+    let broker = match broker(&door) {
+        Ok(broker) => broker,
+        Err(response) => return *response,
+    };
+    let slices = broker.scans.totals();
+    Json(Counters {
+        state_bytes_total: broker.with(|core| core.engine.state_bytes()),
+        slice_read_bytes_total: slices.read,
+        slice_opened_bytes_total: slices.opened,
+        slice_delivered_bytes_total: slices.delivered,
+    })
+    .into_response()
 }
 
 async fn plan(State(door): State<Door>, Path(group): Path<String>) -> Response {

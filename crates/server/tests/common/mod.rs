@@ -99,6 +99,16 @@ async fn run(folder: &Path, disk: Arc<dyn Disk>, change: impl FnOnce(&mut Config
     soon(Server::start_on(config, disk)).await.unwrap()
 }
 
+/// The answer to a GET, head and body.
+pub async fn http_get(address: SocketAddr, path: &str) -> String {
+    let mut stream = soon(TcpStream::connect(address)).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    soon(stream.read_to_string(&mut answer)).await.unwrap();
+    answer
+}
+
 /// A client without manners.
 pub struct Client {
     pub stream: TcpStream,
