@@ -70,6 +70,7 @@ sights! {
     MemberExpelled: "a member was expelled for its silence",
     LateCommitRefused: "a commit of somebody who is no longer a member was refused",
     OldEpochCommitted: "a commit under an older epoch was accepted for what was held then",
+    OldEpochRefused: "a commit under an older epoch was refused: what it names had been given up",
     StaticReplaced: "a static member came back under its instance id",
     MemberLeft: "a member left in good order",
     MixedProtocols: "a group had members of both protocols",

@@ -1,5 +1,7 @@
 //! Requests about groups: from the model's messages to the coordinator and back.
 
+use std::collections::BTreeSet;
+
 use anabranch_core::group::{
     Answer as GroupAnswer, Caller, CommitAnswer, Connection, ConsumerHeartbeat, OffsetCommit, Token, TopicRef,
 };
@@ -10,6 +12,7 @@ use super::{Process, Slot};
 use crate::message::{Answer, Request, Tp};
 use crate::net::{CallId, Lane};
 use crate::oracle::commits::{Commits, Key};
+use crate::oracle::ownership::Ownership;
 use crate::run::Ctx;
 use crate::sights::Sight;
 
@@ -183,15 +186,20 @@ impl Process {
         let now = ctx.world.now();
         let keys = self.keys(request);
         let before: Vec<Option<i64>> = keys.iter().map(|(key, _)| self.position(key)).collect();
-        let member = self
+        let group = self
             .node()
             .groups()
             .groups()
             .get(&request.group_id)
-            .and_then(|group| {
-                let state = group.consumer()?.members.get(&request.member_id)?;
-                Some(state.current.epoch)
-            });
+            .and_then(|group| group.consumer());
+        let member = group
+            .and_then(|group| group.members.get(&request.member_id))
+            .map(|state| state.current.epoch);
+        let owners_of = |(key, _): &(Key, i64)| group.and_then(|group| group.owners.get(&key.1).cloned());
+        let owners: Vec<BTreeSet<String>> = keys
+            .iter()
+            .map(|key| owners_of(key).unwrap_or_default())
+            .collect();
         let ((answer, accepted), outcome) = self.engine.group(now, |groups, topics, now| {
             let (answer, effects) = groups.commit(now, topics, &caller(lane), request);
             let accepted = !effects.changes.is_empty();
@@ -201,6 +209,13 @@ impl Process {
         let is_member = !request.member_id.is_empty();
         if is_member && accepted && member.is_some_and(|epoch| epoch > request.generation_or_epoch) {
             ctx.saw(Sight::OldEpochCommitted);
+            for ((key, _), owners) in keys.iter().zip(&owners) {
+                let verdict = Ownership::late_commit(&key.0, key.1, &request.member_id, owners);
+                ctx.oracle.judge(verdict);
+            }
+        }
+        if is_member && refused(&answer) && member.is_some_and(|epoch| epoch > request.generation_or_epoch) {
+            ctx.saw(Sight::OldEpochRefused);
         }
         if is_member && refused(&answer) && member.is_none() {
             ctx.saw(Sight::LateCommitRefused);

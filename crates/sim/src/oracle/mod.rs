@@ -15,7 +15,7 @@
 //! | `log_start` | deletion only when asked for, or due |
 //! | `commits` | acknowledged commits stay, and go forward |
 //! | `topics` | acknowledged changes of topics stay |
-//! | `ownership` | one owner at a time |
+//! | `ownership` | one owner at a time; nobody else commits what it owns |
 //! | `delivery` | at least once; and all of it, once faults have healed |
 //! | `epochs` | epochs grow |
 //! | `producer_ids` | unique for ever |

@@ -20,6 +20,9 @@ struct Claim {
     member: String,
 }
 
+/// The sentence about commits that come late.
+pub const COMMIT: &str = "a commit of an older epoch moves nothing that another member owns";
+
 /// Who believes to own what.
 #[derive(Debug, Default)]
 pub struct Ownership {
@@ -68,6 +71,16 @@ impl Ownership {
             .for_each(|claims| claims.retain(|claim| claim.client != client));
     }
 
+    /// The broker has accepted a commit of `member` at an epoch that is not its present one any more; `owners` held the
+    /// partition then.
+    pub fn late_commit(group: &str, tp: Tp, member: &str, owners: &BTreeSet<String>) -> Verdict {
+        if owners.is_empty() || owners.contains(member) {
+            return Ok(());
+        }
+        let detail = format!("group {group}: {member} moved the position of {tp:?}, which {owners:?} own");
+        Err(Violation::new(COMMIT, detail))
+    }
+
     /// The broker's own view of a group.
     pub fn durable(id: &str, group: &ConsumerGroup) -> Verdict {
         let mut owners: BTreeMap<Tp, BTreeSet<&str>> = BTreeMap::new();
@@ -113,5 +126,14 @@ mod tests {
         oracle.take(("g", tp), 2, "b", |member| member != "b").unwrap();
         oracle.died(3);
         oracle.take(("g", tp), 1, "a", all).unwrap();
+    }
+
+    #[test]
+    fn a_late_commit_is_noticed_where_another_member_owns() {
+        let tp = Tp::default();
+        let owned_by = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Ownership::late_commit("g", tp, "a", &owned_by(&[])).unwrap();
+        Ownership::late_commit("g", tp, "a", &owned_by(&["a", "b"])).unwrap();
+        assert!(Ownership::late_commit("g", tp, "a", &owned_by(&["b"])).is_err());
     }
 }

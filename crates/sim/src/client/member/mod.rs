@@ -150,6 +150,8 @@ pub struct Member {
     /// Partitions are being given up: a commit is under way.
     giving_up: bool,
     fetching: bool,
+    /// Where it was, and at which epoch, in what it gave up last.
+    given_up: Option<(i32, Vec<(Tp, i64)>)>,
 }
 
 impl Member {
@@ -169,6 +171,7 @@ impl Member {
             full: true,
             giving_up: false,
             fetching: false,
+            given_up: None,
         }
     }
 
@@ -258,6 +261,7 @@ impl Member {
         self.told = None;
         self.full = true;
         self.epoch = 0;
+        self.given_up = None;
         self.phase = Phase::Out;
     }
 
@@ -288,6 +292,7 @@ impl Client for Member {
                 // Those who commit by hand only make good here what has failed.
                 if self.phase == Phase::In && !self.giving_up {
                     self.commit(ctx, None, Then::Nothing);
+                    self.commit_late(ctx);
                 }
             }
             POLL => self.poll(ctx),

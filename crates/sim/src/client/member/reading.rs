@@ -42,6 +42,11 @@ impl Member {
     }
 
     pub(super) fn give_up(&mut self, ctx: &mut Ctx<'_>, parts: &BTreeSet<Tp>) {
+        let position = |tp: &Tp| Some((*tp, self.owned.get(tp)?.position?));
+        let positions: Vec<(Tp, i64)> = parts.iter().filter_map(position).collect();
+        if !positions.is_empty() {
+            self.given_up = Some((self.epoch, positions));
+        }
         for tp in parts {
             self.owned.remove(tp);
             ctx.oracle
@@ -228,6 +233,23 @@ impl Member {
         if offsets.is_empty() {
             return self.after_commit(ctx, then);
         }
+        self.send_commit(ctx, self.epoch, offsets, then);
+    }
+
+    /// Now and then, once it has gone on to a later epoch, a commit for what it gave up before: one that a client sent
+    /// without waiting for the answer, and that was held up on the way. Whoever owns the partitions now must not notice.
+    pub(super) fn commit_late(&mut self, ctx: &mut Ctx<'_>) {
+        let now = self.epoch;
+        let Some((epoch, mut offsets)) = self.given_up.take_if(|(epoch, _)| *epoch < now) else {
+            return;
+        };
+        offsets.retain(|(tp, _)| !self.owned.contains_key(tp));
+        if !offsets.is_empty() && ctx.world.rng.between(0, 3) == 0 {
+            self.send_commit(ctx, epoch, offsets, Then::Nothing);
+        }
+    }
+
+    fn send_commit(&mut self, ctx: &mut Ctx<'_>, epoch: i32, offsets: Vec<(Tp, i64)>, then: Then) {
         let step = ctx.world.step();
         let topic = |((id, partition), offset): &(Tp, i64)| {
             let partition = CommitPartition {
@@ -241,7 +263,7 @@ impl Member {
         let request = OffsetCommit {
             version: BY_ID,
             group_id: self.habits.group.clone(),
-            generation_or_epoch: self.epoch,
+            generation_or_epoch: epoch,
             member_id: self.member_id.clone(),
             instance_id: self.habits.instance.clone(),
             retention_ms: -1,
