@@ -38,6 +38,8 @@ enum ConfigCommand {
     Reference,
     /// Print the reference page of all limits, in Markdown.
     Limits,
+    /// Print the reference page of all metrics, in Markdown.
+    Metrics,
 }
 
 #[derive(Debug, clap::Args)]
@@ -72,6 +74,7 @@ pub(crate) fn run(args: &Args, format: Format) -> Outcome {
         ConfigCommand::Check { file } => check(file),
         ConfigCommand::Reference => output::print(&settings::reference_page()),
         ConfigCommand::Limits => output::print(&settings::limits_page()),
+        ConfigCommand::Metrics => output::print(&anabranch_server::metrics_page()),
     }
 }
 

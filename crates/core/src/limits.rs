@@ -197,6 +197,11 @@ limits! {
             "Committed offsets of a group without members are forgotten after so long, as in Kafka.";
     }
 
+    "Metrics" {
+        METRIC_SERIES_MAX: usize = 20_000, "metric.series.max", "series",
+            "Series that one metric by group and partition may have: more of them cost Prometheus dearly. Sums by topic are always there, and a metric says how many are left out.";
+    }
+
     "Decisions about elastic groups" {
         DECISIONS_PER_GROUP_MAX: usize = 512, "decisions.per.group.max", "entries",
             "Decisions and refusals that are kept of each group, the newest of them.";

@@ -74,6 +74,12 @@ impl Durable {
         self.failed.load(Ordering::Acquire)
     }
 
+    /// Waits until `lsn` is durable.
+    pub(crate) async fn reached(&self, lsn: Lsn) -> Result<(), Failed> {
+        let mut gate = Gate::default();
+        std::future::poll_fn(|cx| gate.poll(self, lsn, cx)).await
+    }
+
     /// Notes that everything up to `upto` is durable and wakes who waited for it.
     pub(crate) fn advance(&self, upto: Lsn) {
         let mut due = Vec::new();
@@ -166,24 +172,19 @@ mod tests {
         assert_eq!(gates[3].poll(&durable, Lsn(20), &cx), Poll::Pending);
     }
 
-    async fn wait(durable: &Durable, lsn: Lsn) -> Result<(), Failed> {
-        let mut gate = Gate::default();
-        std::future::poll_fn(|cx| gate.poll(durable, lsn, cx)).await
-    }
-
     #[tokio::test]
     async fn a_failure_reaches_every_waiter_but_not_what_was_durable() {
         let durable = Arc::new(Durable::new(Lsn(1)));
         let waiting = tokio::spawn({
             let durable = Arc::clone(&durable);
-            async move { wait(&durable, Lsn(2)).await }
+            async move { durable.reached(Lsn(2)).await }
         });
         while durable.waiters.lock().unwrap().is_empty() {
             tokio::task::yield_now().await;
         }
         durable.fail();
         assert_eq!(waiting.await.unwrap(), Err(Failed));
-        assert_eq!(wait(&durable, Lsn(1)).await, Ok(()));
-        assert_eq!(wait(&durable, Lsn(3)).await, Err(Failed));
+        assert_eq!(durable.reached(Lsn(1)).await, Ok(()));
+        assert_eq!(durable.reached(Lsn(3)).await, Err(Failed));
     }
 }

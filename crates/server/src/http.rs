@@ -1,4 +1,4 @@
-//! HTTP: `/healthz` says that the process lives, `/readyz` that it serves clients; the rest is [`crate::admin`].
+//! HTTP: `/healthz` says that the process lives, `/readyz` that it serves clients; the rest is [`crate::admin`] and [`crate::exposition`].
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::admin::routes::Door;
 use crate::connection::Shared;
+use crate::exposition;
 use crate::shutdown::Phase;
 
 /// Binds `HOST:PORT` and serves until the server has shut down.
@@ -41,6 +42,7 @@ fn routes(shared: Arc<Shared>, door: Door) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
+        .route("/metrics", get(exposition::handle).with_state(Arc::clone(&door)))
         .merge(crate::admin::routes::routes(door))
 }
 

@@ -16,7 +16,7 @@
 //! | `durable`, `fetch_wait`, `group_replies` | who waits for what: the disk, records, other members |
 //! | `fetching` | a fetch that may wait: memory, threads, parking |
 //! | `background` | when what happens by itself is due |
-//! | `metrics`, `timed_disk`, `http`, `admin`, `log_limit` | what is told to operators |
+//! | `metrics`, `timed_disk`, `http`, `admin`, `exposition`, `log_limit` | what is told to operators |
 //! | `shutdown`, `clock` | the phases of the end; the only reader of clocks |
 //!
 //! Memory is bounded by what [`Limits`] says, whatever clients send; time under the lock by what a request may name.
@@ -35,6 +35,7 @@ mod config;
 mod connection;
 mod dispatch;
 mod durable;
+mod exposition;
 mod fetch_wait;
 mod fetching;
 mod group_clock;
@@ -49,4 +50,5 @@ mod shutdown;
 mod timed_disk;
 
 pub use config::{Advertised, Config, DEFAULT_HTTP, DEFAULT_LISTEN, Durability, Limits, Listener, Storage};
+pub use exposition::metrics_page;
 pub use server::{Failure, Running, Server, StartError};

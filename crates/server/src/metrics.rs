@@ -3,6 +3,7 @@
 //! All counters only grow (except the gauges, named `*_now`), are relaxed, and say nothing about each other at one
 //! instant. Units are in the names.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -78,6 +79,8 @@ impl Histogram {
 #[derive(Debug)]
 pub struct Metrics {
     requests: [Counter; APIS],
+    /// Made when an API is first used: most never are.
+    request_times: [OnceLock<Box<Histogram>>; APIS],
     errors: [Counter; CODES],
     /// Bytes read from clients.
     pub received_bytes: Counter,
@@ -115,6 +118,7 @@ impl Default for Metrics {
     fn default() -> Self {
         Self {
             requests: std::array::from_fn(|_| Counter::default()),
+            request_times: std::array::from_fn(|_| OnceLock::new()),
             errors: std::array::from_fn(|_| Counter::default()),
             received_bytes: Counter::default(),
             sent_bytes: Counter::default(),
@@ -142,6 +146,20 @@ impl Metrics {
         if let Some(counter) = self.requests.get(index) {
             counter.inc();
         }
+    }
+
+    /// Counts how long the API with number `key` took to answer a request.
+    pub(crate) fn answered(&self, key: i16, took: Duration) {
+        let index = usize::try_from(key).unwrap_or(APIS).min(APIS - 1);
+        if let Some(times) = self.request_times.get(index) {
+            times.get_or_init(Box::default).observe(took);
+        }
+    }
+
+    /// How long the API with number `key` took to answer; `None` if it has answered nothing yet.
+    pub fn request_time(&self, key: i16) -> Option<&Histogram> {
+        let index = usize::try_from(key).ok()?;
+        self.request_times.get(index)?.get().map(Box::as_ref)
     }
 
     /// Counts an answer with `code`.

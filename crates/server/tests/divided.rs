@@ -316,3 +316,25 @@ async fn what_reading_slices_costs_is_counted() {
     assert_eq!(after.slice_delivered_bytes_total, delivered);
     assert!(after.slice_opened_bytes_total > before.slice_opened_bytes_total);
 }
+
+#[tokio::test]
+async fn lag_is_not_changed_by_a_division_and_who_shares_is_told() {
+    let server = TestServer::with(|config| config.http = Some("127.0.0.1:0".to_owned())).await;
+    let members = divided(&server, LIBRDKAFKA).await;
+    let answer = http_get(server.running.http_address().unwrap(), "/metrics").await;
+    let place = "{consumergroup=\"g\",topic=\"t\",partition=\"0\"}";
+    let of_topic = "{consumergroup=\"g\",topic=\"t\"}";
+    for (name, labels, value) in [
+        ("kafka_consumergroup_lag", place, RECORDS),
+        ("kafka_consumergroup_lag_sum", of_topic, RECORDS),
+        ("anabranch_group_sharing_members", place, members.len() as i64),
+        ("anabranch_group_moving_slots", place, 0),
+    ] {
+        let line = format!("{name}{labels} {value}");
+        assert!(
+            answer.lines().any(|found| found == line),
+            "{line} is not in\n{answer}"
+        );
+    }
+    assert!(answer.contains("anabranch_group_idle_members{consumergroup=\"g\"} 0\n"));
+}

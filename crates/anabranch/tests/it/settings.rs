@@ -170,5 +170,6 @@ fn holds(page: &str, made: &str) {
 fn the_pages_of_reference_are_up_to_date() {
     holds("config.md", &run(&["config", "reference"]).expect(0).text());
     holds("cli.md", &run(&["reference"]).expect(0).text());
+    holds("metrics.md", &run(&["config", "metrics"]).expect(0).text());
     holds("limits.md", &run(&["config", "limits"]).expect(0).text());
 }

@@ -83,7 +83,8 @@ fn refused(status: StatusCode, code: &str, message: &str) -> Response {
     (status, Json(Refusal { error })).into_response()
 }
 
-fn broker(door: &Door) -> Result<Arc<Broker>, Box<Response>> {
+/// The broker, or the answer of a request that comes before it or after it.
+pub(crate) fn broker(door: &Door) -> Result<Arc<Broker>, Box<Response>> {
     let found = door.get().and_then(Weak::upgrade);
     found.ok_or_else(|| {
         Box::new(refused(

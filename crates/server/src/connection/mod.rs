@@ -45,7 +45,7 @@ use crate::metrics::Metrics;
 use crate::shutdown::{Phase, Shutdown, Sleeper};
 
 pub(crate) use close::Close;
-use pipeline::Pipeline;
+use pipeline::{Asked, Pipeline};
 pub(crate) use pipeline::{Pending, Reply};
 use reader::Reader;
 use writer::Writer;
@@ -178,9 +178,9 @@ impl<S: Service> Connection<S> {
             }
             match self.reader.poll_frame(cx, &mut self.stream, &self.shared)? {
                 Poll::Ready(Some((frame, permit))) => {
-                    let bytes = frame.len();
+                    let asked = Asked::now(&frame);
                     let pending = self.service.call(&mut self.peer, frame)?;
-                    self.pipeline.push(pending, bytes, permit);
+                    self.pipeline.push(pending, asked, permit);
                     progress = true;
                 }
                 Poll::Ready(None) => {
@@ -202,7 +202,7 @@ impl<S: Service> Connection<S> {
     fn poll_answers(&mut self, cx: &mut Context<'_>) -> Result<bool, Close> {
         let mut progress = false;
         while self.writer.has_room() {
-            match self.pipeline.poll_next(cx, &self.shared.durable)? {
+            match self.pipeline.poll_next(cx, &self.shared)? {
                 Poll::Ready(Some(answer)) => {
                     self.writer.push(answer);
                     progress = true;

@@ -8,14 +8,15 @@
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use anabranch_core::ids::Lsn;
 use anabranch_wire::chunks::Chunks;
 
-use super::Close;
+use super::{Close, Shared};
 use crate::budget::Permit;
 use crate::config::Limits;
-use crate::durable::{Durable, Gate};
+use crate::durable::Gate;
 
 /// An answer as it goes to the wire.
 #[derive(Debug, Default)]
@@ -39,9 +40,31 @@ pub(crate) enum Pending {
     Later(Later),
 }
 
+/// A request, as far as the queue cares.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    bytes: usize,
+    /// Number of the API; -1 if the request is too short to say.
+    api: i16,
+    /// When it was complete.
+    at: Instant,
+}
+
+impl Asked {
+    /// What has been asked just now.
+    pub(crate) fn now(frame: &[u8]) -> Self {
+        let key = frame.first_chunk();
+        Self {
+            bytes: frame.len(),
+            api: key.map_or(-1, |key| i16::from_be_bytes(*key)),
+            at: Instant::now(),
+        }
+    }
+}
+
 struct InFlight {
     pending: Pending,
-    bytes: usize,
+    asked: Asked,
     /// The request's memory: held until what was made of it is durable.
     _permit: Permit,
 }
@@ -76,12 +99,12 @@ impl Pipeline {
         )
     }
 
-    /// Adds a request of `bytes`.
-    pub(crate) fn push(&mut self, pending: Pending, bytes: usize, permit: Permit) {
-        self.bytes += bytes;
+    /// Adds a request.
+    pub(crate) fn push(&mut self, pending: Pending, asked: Asked, permit: Permit) {
+        self.bytes += asked.bytes;
         self.queue.push_back(InFlight {
             pending,
-            bytes,
+            asked,
             _permit: permit,
         });
     }
@@ -90,7 +113,7 @@ impl Pipeline {
     pub(crate) fn poll_next(
         &mut self,
         cx: &mut Context<'_>,
-        durable: &Durable,
+        shared: &Shared,
     ) -> Result<Poll<Option<Reply>>, Close> {
         let Some(front) = self.queue.front_mut() else {
             return Ok(Poll::Ready(None));
@@ -102,17 +125,18 @@ impl Pipeline {
             }
         }
         if let Pending::Ready(reply) = &front.pending
-            && self.gate.poll(durable, reply.after, cx)?.is_pending()
+            && self.gate.poll(&shared.durable, reply.after, cx)?.is_pending()
         {
             return Ok(Poll::Pending);
         }
         match self.queue.pop_front() {
             Some(InFlight {
                 pending: Pending::Ready(reply),
-                bytes,
+                asked,
                 ..
             }) => {
-                self.bytes -= bytes;
+                self.bytes -= asked.bytes;
+                shared.metrics.answered(asked.api, asked.at.elapsed());
                 Ok(Poll::Ready(Some(reply)))
             }
             _ => Ok(Poll::Ready(None)),

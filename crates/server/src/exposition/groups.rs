@@ -1,0 +1,135 @@
+//! Groups: what they have read, what is left, who is there.
+
+use std::collections::BTreeMap;
+
+use anabranch_core::limits::METRIC_SERIES_MAX;
+
+use super::row::{Family, Row, Value, level, rows};
+use super::scrape::{Group, Place, Scrape};
+
+rows! {
+    MEMBERS: Gauge "kafka_consumergroup_members" ["consumergroup"] "Members of the group";
+    OFFSET: Gauge "kafka_consumergroup_current_offset" ["consumergroup", "topic", "partition"] "Committed offset; of a divided partition, the lowest that somebody of the group still needs";
+    OFFSET_SUM: Gauge "kafka_consumergroup_current_offset_sum" ["consumergroup", "topic"] "Sum of the committed offsets of the topic's partitions";
+    LAG: Gauge "kafka_consumergroup_lag" ["consumergroup", "topic", "partition"] "Records from the committed offset to the end of the partition";
+    LAG_SUM: Gauge "kafka_consumergroup_lag_sum" ["consumergroup", "topic"] "Sum of the lag over the topic's partitions";
+    IDLE: Gauge "anabranch_group_idle_members" ["consumergroup"] "Members that hold no partition, nor a share of one";
+    SHARING: Gauge "anabranch_group_sharing_members" ["consumergroup", "topic", "partition"] "Members that share a divided partition; absent while it is not divided";
+    MOVING: Gauge "anabranch_group_moving_slots" ["consumergroup", "topic", "partition"] "Of the 4,096 slots of a divided partition, those on their way from one member to another";
+    LEFT_OUT: Gauge "anabranch_metric_series_left_out" [] "Series by group and partition that are left out because there are too many; sums by topic are always there";
+}
+
+pub(super) fn families(scrape: &Scrape) -> Vec<Family> {
+    let all = scrape
+        .groups
+        .iter()
+        .map(|group| group.places.len())
+        .sum::<usize>();
+    let shown = all.min(METRIC_SERIES_MAX);
+    let of_group = |group: &Group| vec![group.id.clone()];
+    vec![
+        MEMBERS.with(
+            scrape
+                .groups
+                .iter()
+                .map(|group| (of_group(group), level(group.members))),
+        ),
+        places(&OFFSET, scrape, |place| Some(place.committed.into())),
+        sums(&OFFSET_SUM, scrape, |place| place.committed),
+        places(&LAG, scrape, |place| Some(place.lag.into())),
+        sums(&LAG_SUM, scrape, |place| place.lag),
+        IDLE.with(
+            scrape
+                .groups
+                .iter()
+                .filter_map(|group| Some((of_group(group), level(group.idle?)))),
+        ),
+        places(&SHARING, scrape, |place| Some(level(place.division?.0))),
+        places(&MOVING, scrape, |place| Some(level(place.division?.1))),
+        LEFT_OUT.with([(Vec::new(), level(all - shown))]),
+    ]
+}
+
+/// A value for each partition of each group, as far as they are shown.
+fn places(row: &'static Row, scrape: &Scrape, value: impl Fn(&Place) -> Option<Value>) -> Family {
+    let all = scrape
+        .groups
+        .iter()
+        .flat_map(|group| group.places.iter().map(move |place| (group, place)));
+    row.with(all.take(METRIC_SERIES_MAX).filter_map(|(group, place)| {
+        let labels = vec![group.id.clone(), place.topic.clone(), place.partition.to_string()];
+        Some((labels, value(place)?))
+    }))
+}
+
+/// The sum over the partitions of each topic of each group.
+fn sums(row: &'static Row, scrape: &Scrape, value: impl Fn(&Place) -> i64) -> Family {
+    let mut sums = BTreeMap::<(&str, &str), i64>::new();
+    for group in &scrape.groups {
+        for place in &group.places {
+            let sum = sums.entry((&group.id, &place.topic)).or_default();
+            *sum = sum.saturating_add(value(place));
+        }
+    }
+    let label = |(group, topic): (&str, &str)| vec![group.to_owned(), topic.to_owned()];
+    row.with(sums.into_iter().map(|(key, sum)| (label(key), Value::Level(sum))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(partition: i32) -> Place {
+        Place {
+            topic: "t".to_owned(),
+            partition,
+            committed: 10,
+            lag: 2,
+            division: (partition == 0).then_some((3, 17)),
+        }
+    }
+
+    fn scrape(partitions: i32) -> Scrape {
+        Scrape {
+            groups: vec![Group {
+                id: "g".to_owned(),
+                members: 4,
+                idle: Some(1),
+                places: (0..partitions).map(place).collect(),
+            }],
+            ..Scrape::default()
+        }
+    }
+
+    fn family(scrape: &Scrape, name: &str) -> Family {
+        let mut all = families(scrape).into_iter();
+        all.find(|family| family.row.name == name).unwrap()
+    }
+
+    #[test]
+    fn sums_hold_what_is_left_out() {
+        let many = i32::try_from(METRIC_SERIES_MAX).unwrap() + 5;
+        let scrape = scrape(many);
+        assert_eq!(
+            family(&scrape, "kafka_consumergroup_lag").series.len(),
+            METRIC_SERIES_MAX
+        );
+        let sum = family(&scrape, "kafka_consumergroup_lag_sum");
+        assert_eq!(sum.series[0].value, Value::Level(2 * i64::from(many)));
+        let left_out = family(&scrape, "anabranch_metric_series_left_out");
+        assert_eq!(left_out.series[0].value, Value::Level(5));
+    }
+
+    #[test]
+    fn only_divided_partitions_are_shared() {
+        let scrape = scrape(3);
+        let sharing = family(&scrape, "anabranch_group_sharing_members");
+        assert_eq!(sharing.series.len(), 1);
+        assert_eq!(sharing.series[0].labels, ["g", "t", "0"]);
+        assert_eq!(sharing.series[0].value, Value::Level(3));
+        assert_eq!(
+            family(&scrape, "anabranch_group_idle_members").series[0].value,
+            Value::Level(1)
+        );
+    }
+}
