@@ -59,6 +59,8 @@ pub(super) struct HandedOut {
     /// Records in rising order of offset.
     pub(super) records: VecDeque<Record>,
     pub(super) block: Option<Block>,
+    /// Where a reader has searched in vain last, wherever that was: a slice loses records and never gains any.
+    searched: Option<(Offset, Offset)>,
     sieve: OnceLock<Sieve>,
 }
 
@@ -320,8 +322,22 @@ impl HandedOut {
             is_known: true,
             records: VecDeque::new(),
             block: None,
+            searched: None,
             sieve: OnceLock::new(),
         }
+    }
+
+    /// A reader has found nothing of the slice in `[from, to)`.
+    pub(super) fn note_searched(&mut self, from: Offset, to: Offset) {
+        let touches = |(start, end): &(Offset, Offset)| *start <= from && from <= *end;
+        let start = self.searched.filter(touches).map_or(from, |(start, _)| start);
+        self.searched = Some((start, to.max(from)));
+    }
+
+    /// Where a search from here on has to begin.
+    pub(super) fn unsearched(&self, from: Offset) -> Offset {
+        let covers = |(start, end): &(Offset, Offset)| (*start..*end).contains(&from);
+        self.searched.filter(covers).map_or(from, |(_, end)| end)
     }
 
     /// Whether something at or after `from` was handed out, or may have been.

@@ -103,6 +103,9 @@ impl Divided {
         let scan_from = searched
             .filter(|_| from >= floor)
             .map_or(from, |found| found.known.max(from));
+        let scan_from = live
+            .slice(name, slice.id)
+            .map_or(scan_from, |found| found.unsearched(scan_from));
         Found::Read(ReadPlan {
             chain: name,
             slice: slice.id,
@@ -140,8 +143,10 @@ fn is_exhausted(live: &Live, name: SliceId, chain: &Chain, at: usize, from: Offs
     let slice = &chain.slices[at];
     let ends = slice.to.is_some_and(|to| from >= to);
     let floor = if at == 0 { chain.pos } else { slice.start };
-    let known = live.slice(name, slice.id).is_some_and(|found| found.is_known);
-    ends || (known && from >= floor && !live.has(name, slice, from))
+    let found = live.slice(name, slice.id);
+    let known = found.is_some_and(|found| found.is_known);
+    let over = |to: Offset| found.is_some_and(|found| found.unsearched(from) >= to);
+    ends || slice.to.is_some_and(over) || (known && from >= floor && !live.has(name, slice, from))
 }
 
 impl Step<'_> {
@@ -233,10 +238,11 @@ impl Step<'_> {
         let to = slice.to.map_or(to, |end| to.min(end));
         let floor = if at == 0 { chain.pos } else { slice.start };
         let found = self.live.chains.get_mut(&plan.chain);
-        if let Some(found) = found.and_then(|live| live.slices.get_mut(&plan.slice))
-            && plan.scan_from <= found.known.max(floor)
-        {
-            found.known = found.known.max(to);
+        if let Some(found) = found.and_then(|live| live.slices.get_mut(&plan.slice)) {
+            if plan.scan_from <= found.known.max(floor) {
+                found.known = found.known.max(to);
+            }
+            found.note_searched(plan.scan_from, to);
         }
     }
 

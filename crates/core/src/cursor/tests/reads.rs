@@ -66,6 +66,43 @@ fn fetch_row_7_behind_the_end_the_next_slice_begins_at_its_start() {
     }
 }
 
+/// Fetches as the engine does: searches two offsets at a time, notes what was searched in vain, and locates the same anew.
+fn looks(bench: &mut Bench, slice: u32, offset: Offset) -> (u32, Offset) {
+    for _ in 0..9 {
+        let Found::Read(plan) = bench.locate(slice, offset) else {
+            panic!("nobody reads this")
+        };
+        let end = (plan.scan_from + 2).min(plan.sieve.to());
+        let found: Vec<Record> = bench.records(plan.scan_from, end).collect();
+        let mut kept = found.iter().filter(|r| plan.sieve.keeps(r.slot, r.offset));
+        if let Some(first) = kept.next() {
+            return (plan.slice.get(), first.offset);
+        }
+        bench.step(|step| step.memo(&plan, end));
+    }
+    panic!("what was searched in vain is searched again and again");
+}
+
+#[test]
+fn a_search_behind_skipped_records_goes_on_where_it_ended() {
+    let mut bench = Bench::held(&[0, 1, 1, 1, 1, 1, 1, 0]);
+    assert_eq!(bench.release("a", &half(1)), Ok(2));
+    assert_eq!(looks(&mut bench, 2, 1), (2, 7));
+    assert_eq!(looks(&mut bench, 2, 0), (2, 0), "what was skipped is still there");
+}
+
+#[test]
+fn a_search_to_the_end_of_a_slice_leads_to_the_next_also_after_a_restart() {
+    let mut bench = Bench::held(&[0, 0, 1, 1, 0]);
+    assert_eq!(bench.release("a", &half(1)), Ok(2));
+    bench.fetch(2, 0, 4);
+    let unused: SlotSet = half(0).difference(&one(0));
+    assert_eq!(bench.release("a", &unused), Ok(3));
+    bench.crash();
+    assert_eq!(looks(&mut bench, 2, 2), (3, 4));
+    assert_eq!(looks(&mut bench, 2, 1), (2, 1), "what it has is still there");
+}
+
 #[test]
 fn fetch_row_9_what_is_handed_out_raises_the_end_before_it_leaves() {
     let mut bench = Bench::held(&[0, 1, 0, 1]);
