@@ -187,7 +187,7 @@ impl Divided {
         if let Some((name, _)) = self.chain_of(member)
             && let Some(former) = self.chains.get_mut(&name)
         {
-            let left = former.resume(&super::Live::default());
+            let left = former.resume(name, &super::Live::default());
             former.forget(&left.slots());
             former.state = ChainState::Dead;
             self.loose.merge(&left);

@@ -159,6 +159,10 @@ impl Step<'_> {
                 closed = over.map(|slice| slice.id).collect();
             }
         }
+        if chain.state != ChainState::Held {
+            // Whoever gets the slots does not know what was searched in vain, and outsiders have seen it as done.
+            (front, pos) = self.undone_in(name, chain, front, pos);
+        }
         let front = chain.slices[front].id;
         let stays = chain.position()
             == Position {
@@ -176,6 +180,19 @@ impl Step<'_> {
             opened,
             note,
         });
+    }
+
+    /// The first slice from `front` on of which something may still have to be done, and from where on.
+    fn undone_in(&self, name: SliceId, chain: &Chain, mut front: usize, mut pos: Offset) -> (usize, Offset) {
+        loop {
+            let slice = &chain.slices[front];
+            let undone = self.live.first_undone(name, slice, pos);
+            match (undone, chain.slices.get(front + 1)) {
+                (Some(undone), _) => return (front, pos.max(undone)),
+                (None, None) => return (front, pos),
+                (None, Some(next)) => (front, pos) = (front + 1, next.start),
+            }
+        }
     }
 
     /// The slots in transit whose records in older slices are done, as far as commits prove it.

@@ -160,8 +160,8 @@ impl Chain {
     }
 
     /// From where each slot goes on if this member does nothing more: the oldest slice that has something of it
-    /// left, by number; the transit's offset if none has.
-    pub fn resume(&self, live: &Live) -> Pieces {
+    /// left, by number; the transit's offset if none has. `name` is the chain's.
+    pub fn resume(&self, name: SliceId, live: &Live) -> Pieces {
         let (mut left, mut found) = (self.slots(), Pieces::new());
         if live.is_broken(Fault::GrantAtReleasePoint) && self.state != ChainState::Held {
             for transit in &self.transits {
@@ -170,7 +170,10 @@ impl Chain {
             left = left.difference(&found.slots());
         }
         for (at, slice) in self.slices.iter().enumerate() {
-            let floor = if at == 0 { self.pos } else { slice.start };
+            let start = if at == 0 { self.pos } else { slice.start };
+            // What was searched in vain is not searched again, and outsiders have seen it as done.
+            let undone = live.first_undone(name, slice, start).or(slice.to);
+            let floor = undone.unwrap_or(start);
             for (from, slots) in slice.pieces.restricted(&left).iter() {
                 let from = from.max(floor);
                 if slice.to.is_none_or(|to| from < to) {
@@ -239,9 +242,9 @@ impl Divided {
     /// that nobody holds.
     pub fn grantable(&self, live: &Live) -> Pieces {
         let mut grantable = self.loose.clone();
-        for chain in self.chains.values() {
+        for (name, chain) in &self.chains {
             if chain.state != ChainState::Held {
-                grantable.merge(&chain.resume(live));
+                grantable.merge(&chain.resume(*name, live));
             } else if live.is_broken(Fault::GrantBeforeFence) {
                 for transit in &chain.transits {
                     grantable.merge(&transit.pieces);
@@ -254,8 +257,8 @@ impl Divided {
     /// From where each of the 4096 slots goes on.
     pub fn resume(&self, live: &Live) -> Pieces {
         let mut all = self.loose.clone();
-        for chain in self.chains.values() {
-            all.merge(&chain.resume(live));
+        for (name, chain) in &self.chains {
+            all.merge(&chain.resume(*name, live));
         }
         all
     }

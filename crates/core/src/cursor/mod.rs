@@ -129,13 +129,14 @@ pub struct Plain {
 impl Cursor {
     /// What somebody who is no member of the group sees as the committed position: while divided, the lowest offset
     /// that any slot resumes at, what is known to hold no record left out. Without `live` it may be lower than with
-    /// it, never higher.
+    /// it, never higher. A member's note is about another offset than this, and is not shown.
     pub fn outside_view(&self, live: Option<&Live>) -> Plain {
         match self {
             Self::Plain(plain) => plain.clone(),
             Self::Divided(divided) => Plain {
                 offset: divided.outside_offset(live.unwrap_or(&Live::default())),
                 leader_epoch: -1,
+                metadata: String::new(),
                 ..divided.kept.clone()
             },
         }

@@ -93,6 +93,7 @@ impl Step<'_> {
         let plain = Plain {
             offset,
             leader_epoch: -1,
+            metadata: String::new(),
             ..divided.kept.clone()
         };
         self.make(Edit::Plain { plain });

@@ -409,6 +409,7 @@ impl<'a> Step<'a> {
             && found.state < state
         {
             self.make(Edit::State { chain, state });
+            self.settle(chain);
         }
     }
 }

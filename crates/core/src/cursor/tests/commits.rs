@@ -192,3 +192,31 @@ fn a_restart_forgets_evidence_and_the_next_commit_restores_it() {
     assert_eq!(bench.release("a", &half(0)), Ok(3));
     assert_eq!(bench.grantable(), [Some(8), None]);
 }
+
+#[test]
+fn the_text_of_a_commit_is_not_shown_with_another_offset() {
+    let mut bench = Bench::new(&[0, 1, 0, 1]);
+    bench.cursor = Cursor::Plain(Plain {
+        metadata: "at 0".into(),
+        ..Plain::default()
+    });
+    bench.divide().unwrap();
+    bench.grant("a", 1, &half(0)).unwrap();
+    bench.grant("b", 1, &half(1)).unwrap();
+    bench.fetch(1, 0, 9);
+    let note = Note {
+        metadata: "at 3".into(),
+        ..Note::default()
+    };
+    bench.step(|step| step.commit("a", 1, id(1), 3, note));
+    let text = |bench: &Bench| bench.cursor.outside_view(Some(&bench.live)).metadata;
+    assert!(bench.outside() < 3);
+    assert_eq!(text(&bench), "");
+    bench.fetch(2, 0, 9);
+    bench.commit("b", 2, 4);
+    bench.step(|step| step.give_up("a"));
+    bench.step(|step| step.give_up("b"));
+    let (probe, _) = bench.probe();
+    assert_eq!(bench.step(|step| step.back_to_plain(&probe)), Ok(4));
+    assert_eq!(text(&bench), "");
+}

@@ -152,8 +152,8 @@ fn grant_by_jump_has_gained_slots_at_their_resume_points() {
     let (_, chain) = bench.chain("a");
     assert_eq!(
         chain.tail().pieces.from_of(slot(1)),
-        Some(0),
-        "b committed nothing"
+        Some(1),
+        "b committed nothing; record 0 is none of its"
     );
     assert_eq!(chain.tail().pieces.from_of(slot(0)), Some(4));
     assert_eq!(bench.fetch(2, 4, 9), Some((4, vec![1, 3], 4)), "B11");
@@ -191,6 +191,68 @@ fn give_up_and_death_let_slots_resume_where_they_are_not_where_they_would_have_l
         bench.step(|step| if leave { step.dead("a") } else { step.give_up("a") });
         assert_eq!(bench.grantable(), [Some(0), Some(0)], "B1");
     }
+}
+
+#[test]
+fn what_outsiders_saw_as_done_stays_done_when_a_member_leaves_or_gives_up() {
+    for leave in [true, false] {
+        // The only record of half 1 is the last; the gap before it is nobody's any more once half 0 is done.
+        let mut bench = Bench::held(&[0, 0, 0, 0, 1]);
+        bench.release("a", &half(1)).unwrap();
+        bench.grant("b", 1, &half(1)).unwrap();
+        bench.fetch(2, 0, 9);
+        bench.fetch(3, 0, 9);
+        bench.commit("a", 2, 4);
+        assert_eq!(bench.outside(), 4);
+        bench.step(|step| if leave { step.dead("b") } else { step.give_up("b") });
+        assert_eq!(bench.outside(), 4);
+        assert_eq!(bench.grantable(), [None, Some(4)]);
+        // A part of it: the rest comes loose.
+        bench.grant("b", 2, &one(1)).unwrap();
+        assert_eq!(bench.outside(), 4);
+        bench.jump_grant("a", &half(1).difference(&one(1))).unwrap();
+        assert_eq!(bench.outside(), 4);
+    }
+}
+
+#[test]
+fn what_outsiders_saw_as_done_stays_done_in_every_slice_of_a_chain() {
+    let mut bench = Bench::held(&[1, 1, 0, 0, 1, 0]);
+    bench.release("a", &half(1)).unwrap();
+    bench.grant("b", 1, &half(1)).unwrap();
+    bench.fetch(2, 0, 4);
+    bench.commit("a", 2, 3);
+    bench.fetch(3, 0, 2);
+    bench.commit("b", 3, 2);
+    bench.step(|step| step.dead("b"));
+    assert_eq!(bench.jump_grant("a", &half(1)), Ok(4));
+    let found = bench.fetch(4, 2, 1);
+    assert_eq!(
+        found,
+        Some((4, vec![4], 5)),
+        "between 2 and 4 is nothing of half 1"
+    );
+    assert_eq!(bench.outside(), 3, "in a's older slice");
+    bench.step(|step| step.dead("a"));
+    assert_eq!(bench.outside(), 3);
+    bench.grant("c", 1, &half(1)).unwrap();
+    assert_eq!(bench.outside(), 3);
+}
+
+#[test]
+fn commits_after_a_give_up_are_rounded_up_as_well() {
+    let mut bench = Bench::held(&[1, 0, 0, 0, 1]);
+    bench.release("a", &half(1)).unwrap();
+    bench.grant("b", 1, &half(1)).unwrap();
+    bench.fetch(2, 0, 9);
+    bench.fetch(3, 0, 9);
+    bench.commit("a", 2, 4);
+    bench.step(|step| step.give_up("b"));
+    assert_eq!(bench.outside(), 0);
+    assert_eq!(bench.commit("b", 3, 1), Committed::Moved);
+    assert_eq!(bench.outside(), 4);
+    bench.grant("b", 2, &one(1)).unwrap();
+    assert_eq!(bench.outside(), 4);
 }
 
 #[test]
