@@ -222,7 +222,7 @@ pub(super) fn obstacle(candidate: &Candidate) -> Option<WhyNot> {
     }
     hot_key(candidate)
         .or_else(|| commits(candidate))
-        .or_else(|| facts.rewound.then_some(WhyNot::Rewound))
+        .or_else(|| (facts.rewound && !is_mostly_handed_out(candidate, 1)).then_some(WhyNot::Rewound))
         .or_else(|| facts.blind.then_some(WhyNot::Blind))
         .or_else(|| facts.chain_full.then_some(WhyNot::ChainFull))
         .or_else(|| cooldown(candidate))
@@ -307,15 +307,26 @@ fn how(candidate: &Candidate, served: usize) -> How {
     if handed_out == 0 {
         return How::Release;
     }
-    let movable = candidate.remaining.saturating_sub(handed_out);
-    let even = candidate.remaining / (served as u64 + 1);
-    let dominates = handed_out > movable && handed_out > even.saturating_add(even / 2);
     let came_back = candidate.returned_ago_ms.is_some();
-    if dominates || came_back || fence_ms(candidate) > candidate.rules.fence_timeout_ms {
+    if is_mostly_handed_out(candidate, served)
+        || candidate.facts.rewound
+        || came_back
+        || fence_ms(candidate) > candidate.rules.fence_timeout_ms
+    {
         How::Regrant
     } else {
         How::Release
     }
+}
+
+/// Whether so much of a share was handed out that the rest is not worth a release. After a restart of the broker that is
+/// so for all that may have been handed out before: a member that gives up its share ends the doubt at once, while commits
+/// would end it only behind all of that.
+fn is_mostly_handed_out(candidate: &Candidate, served: usize) -> bool {
+    let handed_out = candidate.handed_out;
+    let movable = candidate.remaining.saturating_sub(handed_out);
+    let even = candidate.remaining / (served as u64 + 1);
+    handed_out > movable && handed_out > even.saturating_add(even / 2)
 }
 
 /// How long the fence will take to open, in milliseconds: what was handed out has to be processed, and committed as often as

@@ -19,6 +19,24 @@ fn where_most_was_handed_out_the_owner_gives_up_once() {
 }
 
 #[test]
+fn a_member_that_went_back_or_may_have_at_a_restart_gives_up_what_was_handed_out_to_it() {
+    let rewound = |handed_out: u64| {
+        joined(shared_by(1, 10_000), |snapshot| {
+            for share in shares(snapshot) {
+                share.rewound = true;
+                share.handed_out = handed_out;
+            }
+        })
+    };
+    let plan = rewound(9_000);
+    assert_eq!(kinds(&plan), [Kind::Split]);
+    let moves = &plan.decisions[0].change.moves;
+    assert!(moves.iter().all(|moved| moved.how == How::Regrant));
+    // Where little was handed out, its commits will soon clear it up without an interruption.
+    assert_eq!(refusals(&rewound(100)), ["rewound"]);
+}
+
+#[test]
 fn where_commits_are_rare_the_owner_gives_up_once() {
     let hand_out = |snapshot: &mut Snapshot| {
         for share in shares(snapshot) {
