@@ -46,6 +46,8 @@ pub enum Reason {
     UnknownClient,
     /// A member's client is on the list, but not in this version or not in this protocol.
     ClientVersion,
+    /// A member's client is known to do what cannot go well with shares.
+    ClientUnfit,
     /// A member does not ask for committed offsets: it keeps its positions elsewhere.
     NeverAsks,
     /// The broker could take a member for another one of the group.
@@ -64,6 +66,7 @@ impl Reason {
             Self::Connect => "connect",
             Self::UnknownClient => "unknown-client",
             Self::ClientVersion => "client-version",
+            Self::ClientUnfit => "client-unfit",
             Self::NeverAsks => "never-asks",
             Self::Indistinct => "indistinct",
         }
@@ -165,6 +168,12 @@ impl Member {
         };
         if habits.family == super::Family::Unknown {
             return Err(Ineligible::new(Reason::UnknownClient, self.unknown()));
+        }
+        if let Some(unfit) = habits.unfit {
+            return Err(Ineligible::new(
+                Reason::ClientUnfit,
+                format!("{} {unfit}", habits.title),
+            ));
         }
         if !since.admits(recognised.version) {
             let text = refused_version(recognised, since, self.is_classic());

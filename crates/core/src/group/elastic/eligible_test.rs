@@ -109,6 +109,13 @@ fn clients_are_refused_for_what_they_are() {
             "\"mine\"",
         ),
         (
+            "platformatic-kafka 2.12.1",
+            "c",
+            "range",
+            Reason::ClientUnfit,
+            "@platformatic/kafka hands out records of a partition after it has given it up",
+        ),
+        (
             "apache-kafka-java 4.3.1",
             "connector-consumer-sink-0",
             "range",
@@ -166,11 +173,11 @@ fn members_that_lead_themselves_are_not_divided() {
     }
 }
 
-/// platformatic outside of its mode `committed`, programs that seek by themselves.
+/// Programs that seek by themselves.
 #[test]
 fn a_member_that_never_asks_where_to_begin_is_not_divided() {
     let mut room = Room::new();
-    let client = Client::new("platformatic-kafka 1.35.0", "app", 10);
+    let client = Client::new("librdkafka 2.16.0", "app", 10);
     let id = room.enter(&client.on(0), range());
     assert_eq!(
         room.state(&id).eligibility().unwrap_err().reason,

@@ -106,6 +106,8 @@ pub struct Habits {
     /// Whether it checks the position that it starts from against ListOffsets, which therefore must answer in the number
     /// space of the slice on connections that never fetched: by client id and address, widened if several match.
     pub checks_start: bool,
+    /// What rules the library out in every version, as the end of a sentence that begins with its name.
+    pub unfit: Option<&'static str>,
     /// Whether consumers of one process may share what they remember of committed offsets. Two members with the same
     /// client id and address must not have shares of one partition then.
     pub shares_offsets: bool,
@@ -123,6 +125,7 @@ const PLAIN: Habits = Habits {
     commit_means_done: false,
     needs_small_ids: false,
     checks_start: false,
+    unfit: None,
     shares_offsets: false,
 };
 
@@ -201,7 +204,11 @@ const KAFKA_JS: Habits = Habits {
     ..PLAIN
 };
 
-/// Run from 1.35 on. Only its mode `committed` asks for committed offsets; in the others a member never asks where to
+/// Ruled out: its stream goes on handing out what it has buffered of a partition after giving it up, also when the partition comes
+/// back at another position. On Kafka these are repeats at one member; with a share, two members would work on one key. Seen
+/// with 2.12 in the consumer protocol; in the classic one only by luck not, as the pause between two assignments is longer.
+///
+/// What else is known of it holds from 1.35 on. Only its mode `committed` asks for committed offsets; in the others a member never asks where to
 /// begin, and is not divided for that reason. A fetch in flight over a rejoin puts the old position back.
 const PLATFORMATIC: Habits = Habits {
     family: Family::Platformatic,
@@ -211,6 +218,7 @@ const PLATFORMATIC: Habits = Habits {
     rejoin: Rejoin::AsksAgainLate,
     names_itself: Since::From(Version(1, 35, 0)),
     needs_small_ids: true,
+    unfit: Some("hands out records of a partition after it has given it up"),
     ..PLAIN
 };
 
