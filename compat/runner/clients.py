@@ -12,7 +12,7 @@ from .setup import CLIENTS, JAVA_CLIENT_VERSIONS, KAFKA_VERSION
 class Client:
     """One row of the table."""
 
-    def __init__(self, name, kind, part, command=None, lacks=None, title=None, metadata_bytes=4096, eager="range"):
+    def __init__(self, name, kind, part, command=None, lacks=None, title=None, metadata_bytes=4096, eager="range", client_ids=False):
         self.name, self.kind, self.part = name, kind, part
         self._command = command
         self.lacks = lacks or {}
@@ -21,6 +21,8 @@ class Client:
         self.metadata_bytes = metadata_bytes
         # The assignor for scenarios that want any eager one; None leaves the library's own.
         self.eager = eager
+        # Whether members on one host must have client ids of their own to be told apart.
+        self.client_ids = client_ids
 
     def can(self, capability):
         """Whether the client can do it."""
@@ -144,6 +146,7 @@ CLIENTS_TABLE = [
             "null_headers": "cannot write a header without a value",
         },
         eager=None,
+        client_ids=True,
     ),
     Client(
         "platformatic",
@@ -159,6 +162,7 @@ CLIENTS_TABLE = [
             "static_848": "leaves a KIP-848 group for good when it stops, static or not",
             "validate_only": "its topic creation has no such option",
             "max_poll": "has no limit on the time between polls",
+            "shares": "hands out records of a partition after it has given it up, so that its groups are not divided",
         },
         eager=None,
         title="@platformatic/kafka",

@@ -91,6 +91,14 @@ class Driver:
         """Ends the process at once, as a crash would: no goodbye to the broker."""
         self._end(signal.SIGKILL)
 
+    def pause(self):
+        """Stops the process where it is; whoever talks to it waits."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        """Lets a stopped process go on."""
+        self._process.send_signal(signal.SIGCONT)
+
     def stop(self):
         """Closes the driver's input and gives it a moment to end by itself."""
         try:

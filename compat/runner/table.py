@@ -109,6 +109,7 @@ class Table:
             seconds = sum(r.seconds for r in rows)
             numbers = " | ".join(str(count) for count in counts)
             lines.append(f"| {client} | {versions.get(client, '')} | {numbers} | {seconds:.0f} |")
+        lines += self._divided(clients)
         lines += ["", "| client | version | scenario | result | seconds |", "|---|---|---|---|---|"]
         order = {name: number for number, name in enumerate(self._scenarios)}
         for client in clients:
@@ -120,6 +121,19 @@ class Table:
                 lines.append(f"| {r.client} | {versions.get(client, '')} | {r.scenario} | {outcome} | {r.seconds:.1f} |")
         with open(path, "w", encoding="utf-8") as out:
             out.write("\n".join(lines) + "\n")
+
+    def _divided(self, clients):
+        """The scenarios of divided groups as a matrix: a column for each client that has any."""
+        cells = {(r.scenario, r.client): r for r in self.results if r.scenario.startswith("elastic-")}
+        columns = [name for name in clients if any(client == name for _, client in cells)]
+        if not columns:
+            return []
+        lines = ["", "## Divided groups", "", f"| scenario | {' | '.join(columns)} |", f"|---|{'---|' * len(columns)}"]
+        for scenario in self._scenarios:
+            row = [cells.get((scenario, client)) for client in columns]
+            if any(row):
+                lines.append(f"| {scenario} | {' | '.join(cell.sign() if cell else '' for cell in row)} |")
+        return [*lines, "", "## All results"]
 
 
 def verdict(table):

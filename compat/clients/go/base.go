@@ -77,6 +77,8 @@ type arguments struct {
 	Timestamp    int64             `json:"timestamp"`
 	Configs      map[string]string `json:"configs"`
 	ValidateOnly bool              `json:"validate_only"`
+	Isolation    string            `json:"isolation"`
+	Work         *working          `json:"work"`
 	Key          string            `json:"key"`
 	Value        string            `json:"value"`
 }

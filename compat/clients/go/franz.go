@@ -33,6 +33,7 @@ type franz struct {
 type franzMember struct {
 	client *kgo.Client
 	store  *store
+	work   *working
 	group  string
 	stop   context.CancelFunc
 	done   chan struct{}
@@ -129,7 +130,7 @@ func (f *franz) producerClose(a arguments) (answer, error) {
 }
 
 func (f *franz) consumerOpen(a arguments) (answer, error) {
-	member := &franzMember{store: newStore(), group: a.Group, done: make(chan struct{})}
+	member := &franzMember{store: newStore(), work: a.Work, group: a.Group, done: make(chan struct{})}
 	ctx := context.Background()
 	options := append(quick(a.Bootstrap), kgo.FetchMaxWait(200*time.Millisecond))
 	start := kgo.NewOffset().AtStart()
@@ -139,6 +140,9 @@ func (f *franz) consumerOpen(a arguments) (answer, error) {
 	options = append(options, kgo.ConsumeResetOffset(start))
 	if a.FetchBytes > 0 {
 		options = append(options, kgo.FetchMaxBytes(int32(a.FetchBytes)), kgo.FetchMaxPartitionBytes(int32(a.FetchBytes)))
+	}
+	if a.Isolation == "read_committed" {
+		options = append(options, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	}
 	if a.RefreshMs > 0 {
 		options = append(options, kgo.MetadataMaxAge(time.Duration(a.RefreshMs)*time.Millisecond))
@@ -177,7 +181,11 @@ func (f *franz) consumerOpen(a arguments) (answer, error) {
 	polling, stop := context.WithCancel(ctx)
 	member.stop = stop
 	f.members[a.Name] = member
-	go member.poll(polling)
+	if member.work != nil {
+		go member.pollAndWork(polling)
+	} else {
+		go member.poll(polling)
+	}
 	return nil, nil
 }
 
@@ -196,13 +204,50 @@ func groupOptions(a arguments, member *franzMember) []kgo.Opt {
 		kgo.ConsumerGroup(a.Group), kgo.ConsumeTopics(a.Topics...), kgo.DisableAutoCommit(), kgo.Balancers(balancer),
 		kgo.SessionTimeout(a.sessionTimeout()), kgo.HeartbeatInterval(500 * time.Millisecond), kgo.RebalanceTimeout(10 * time.Second),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, p map[string][]int32) { member.store.give(p) }),
-		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, p map[string][]int32) { member.store.revoke(p) }),
-		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, p map[string][]int32) { member.store.revoke(p) }),
+		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, p map[string][]int32) { member.givenUp(p) }),
+		kgo.OnPartitionsLost(func(_ context.Context, _ *kgo.Client, p map[string][]int32) { member.givenUp(p) }),
 	}
 	if a.Instance != "" {
 		options = append(options, kgo.InstanceID(a.Instance))
 	}
+	if a.Work != nil {
+		// A batch that is in work comes to its end before the group changes.
+		options = append(options, kgo.BlockRebalanceOnPoll())
+	}
 	return options
+}
+
+func (m *franzMember) givenUp(partitions map[string][]int32) {
+	m.store.revoke(partitions)
+	for _, list := range partitions {
+		if len(list) > 0 {
+			m.work.note("V")
+			return
+		}
+	}
+}
+
+func (m *franzMember) pollAndWork(ctx context.Context) {
+	defer close(m.done)
+	for ctx.Err() == nil {
+		fetches := m.client.PollRecords(ctx, m.work.Batch)
+		fetches.EachError(func(_ string, _ int32, err error) {
+			if ctx.Err() == nil {
+				m.work.note("F", "poll", err)
+			}
+		})
+		records := fetches.Records()
+		items := make([]item, len(records))
+		for i, r := range records {
+			items[i] = item{r.Partition, r.Offset, r.Value}
+		}
+		m.work.on(items, func(map[int32]int64) error {
+			limited, cancel := within(40)
+			defer cancel()
+			return m.client.CommitRecords(limited, records...)
+		})
+		m.client.AllowRebalance()
+	}
 }
 
 func (m *franzMember) poll(ctx context.Context) {
@@ -308,7 +353,8 @@ func (f *franz) consumerClose(a arguments) (answer, error) {
 	delete(f.members, a.Name)
 	member.stop()
 	<-member.done
-	member.client.Close()
+	member.client.CloseAllowingRebalance()
+	member.work.note("E")
 	return nil, nil
 }
 

@@ -25,6 +25,7 @@ type saramaMember struct {
 	name    string
 	plain   sarama.Consumer
 	store   *store
+	work    *working
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 	mutex   sync.Mutex
@@ -164,12 +165,15 @@ func (d *saramaDriver) consumerOpen(a arguments) (answer, error) {
 	if a.FetchBytes > 0 {
 		config.Consumer.Fetch.Default = int32(a.FetchBytes)
 	}
+	if a.Isolation == "read_committed" {
+		config.Consumer.IsolationLevel = sarama.ReadCommitted
+	}
 	client, err := sarama.NewClient([]string{a.Bootstrap}, config)
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	member := &saramaMember{client: client, name: a.Group, store: newStore(), stop: stop, errs: make(chan error, 100)}
+	member := &saramaMember{client: client, name: a.Group, store: newStore(), work: a.Work, stop: stop, errs: make(chan error, 100)}
 	d.members[a.Name] = member
 	if a.Group == "" {
 		return nil, member.readPartitions(a, ctx)
@@ -184,6 +188,7 @@ func (d *saramaDriver) consumerOpen(a arguments) (answer, error) {
 		for ctx.Err() == nil {
 			if err := member.group.Consume(ctx, a.Topics, member); err != nil && ctx.Err() == nil {
 				log.Println("consume:", err)
+				member.work.note("F", "consume", err)
 				member.store.fail(err)
 				select {
 				case <-ctx.Done():
@@ -230,6 +235,7 @@ func (m *saramaMember) watch() {
 	defer m.done.Done()
 	for err := range m.group.Errors() {
 		log.Println("group:", err)
+		m.work.note("F", "group", err)
 		select {
 		case m.errs <- err:
 		default:
@@ -261,10 +267,16 @@ func (m *saramaMember) Cleanup(session sarama.ConsumerGroupSession) error {
 	m.session = nil
 	m.mutex.Unlock()
 	m.store.revoke(session.Claims())
+	if len(session.Claims()) > 0 {
+		m.work.note("V")
+	}
 	return nil
 }
 
 func (m *saramaMember) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
+	if m.work != nil {
+		return m.workOn(session, claim)
+	}
 	for {
 		select {
 		case message, more := <-claim.Messages():
@@ -276,6 +288,37 @@ func (m *saramaMember) ConsumeClaim(session sarama.ConsumerGroupSession, claim s
 			return nil
 		}
 	}
+}
+
+// workOn works on what a claim brings, in parts of what is there.
+func (m *saramaMember) workOn(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
+	var messages []*sarama.ConsumerMessage
+	finish := func() {
+		items := make([]item, len(messages))
+		for i, message := range messages {
+			items[i] = item{message.Partition, message.Offset, message.Value}
+		}
+		m.work.on(items, func(map[int32]int64) error {
+			// Moves forwards only; a slice has larger offsets than the one before.
+			session.MarkMessage(messages[len(messages)-1], "")
+			session.Commit()
+			return errUnanswered
+		})
+		messages = nil
+	}
+	for session.Context().Err() == nil {
+		select {
+		case message, more := <-claim.Messages():
+			if !more {
+				return nil
+			}
+			if messages = append(messages, message); len(messages) >= m.work.Batch || len(claim.Messages()) == 0 {
+				finish()
+			}
+		case <-session.Context().Done():
+		}
+	}
+	return nil
 }
 
 func (d *saramaDriver) take(a arguments) (answer, error) {
@@ -360,6 +403,7 @@ func (d *saramaDriver) consumerClose(a arguments) (answer, error) {
 	if errors.Is(failed, io.EOF) {
 		failed = nil
 	}
+	member.work.note("E")
 	return nil, failed
 }
 

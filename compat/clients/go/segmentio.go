@@ -203,6 +203,9 @@ func (m *segmentioMember) live(generation *kafka.Generation) {
 	m.store.give(claims)
 	generation.Start(func(ctx context.Context) {
 		<-ctx.Done()
+		if len(claims) > 0 {
+			m.options.Work.note("V")
+		}
 		m.mutex.Lock()
 		if m.generation == generation {
 			m.generation = nil
@@ -212,20 +215,59 @@ func (m *segmentioMember) live(generation *kafka.Generation) {
 	})
 	for topic, list := range generation.Assignments {
 		for _, p := range list {
-			generation.Start(func(ctx context.Context) { m.read(ctx, topic, int32(p.ID), p.Offset) })
+			generation.Start(func(ctx context.Context) {
+				if m.options.Work != nil {
+					m.workOn(ctx, generation, topic, p.ID, p.Offset)
+				} else {
+					m.read(ctx, topic, int32(p.ID), p.Offset)
+				}
+			})
 		}
 	}
 }
 
-func (m *segmentioMember) read(ctx context.Context, topic string, partition int32, offset int64) {
+func (m *segmentioMember) reader(topic string, partition int32) *kafka.Reader {
 	config := kafka.ReaderConfig{
-		Brokers: []string{m.address}, Topic: topic, Partition: int(partition), MaxWait: 200 * time.Millisecond,
+		IsolationLevel: map[string]kafka.IsolationLevel{"read_committed": kafka.ReadCommitted}[m.options.Isolation],
+		Brokers:        []string{m.address}, Topic: topic, Partition: int(partition), MaxWait: 200 * time.Millisecond,
 		ReadBackoffMin: 20 * time.Millisecond, ReadBackoffMax: 200 * time.Millisecond, ErrorLogger: log.Default(),
 	}
 	if m.options.FetchBytes > 0 {
 		config.MinBytes, config.MaxBytes = 1, m.options.FetchBytes
 	}
-	reader := kafka.NewReader(config)
+	return kafka.NewReader(config)
+}
+
+// workOn works on what a partition brings, in parts of what is there, as long as the generation lives.
+func (m *segmentioMember) workOn(ctx context.Context, generation *kafka.Generation, topic string, partition int, offset int64) {
+	work := m.options.Work
+	reader := m.reader(topic, int32(partition))
+	defer reader.Close()
+	if err := reader.SetOffset(offset); err != nil {
+		work.note("F", "offset", err)
+	}
+	var items []item
+	for ctx.Err() == nil {
+		moment, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
+		message, err := reader.FetchMessage(moment)
+		cancel()
+		if err == nil {
+			items = append(items, item{int32(partition), message.Offset, message.Value})
+		} else if moment.Err() == nil {
+			work.note("F", "fetch", err)
+			return
+		}
+		if len(items) >= work.Batch || err != nil {
+			work.on(items, func(next map[int32]int64) error {
+				return generation.CommitOffsets(map[string]map[int]int64{topic: {partition: next[int32(partition)]}})
+			})
+			items = nil
+		}
+	}
+}
+
+func (m *segmentioMember) read(ctx context.Context, topic string, partition int32, offset int64) {
+	reader := m.reader(topic, partition)
 	defer reader.Close()
 	if err := reader.SetOffset(offset); err != nil {
 		m.store.fail(err)
@@ -303,6 +345,7 @@ func (s *segmentio) consumerClose(a arguments) (answer, error) {
 		failed = member.group.Close()
 	}
 	member.done.Wait()
+	member.options.Work.note("E")
 	return nil, failed
 }
 

@@ -1,5 +1,6 @@
 // What the Node drivers share: the line protocol, and a store for records that arrive on their own.
 
+import { openSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 export const pack = data => (data === null || data === undefined ? null : Buffer.from(data).toString('base64'))
@@ -67,6 +68,41 @@ export class Store {
       this.error = null
     }
     return answer
+  }
+}
+
+const microseconds = () => Math.round((performance.timeOrigin + performance.now()) * 1000)
+
+// What an application does with records: it works on them for a while, writes down what it has done, and commits. The file
+// survives a kill of the process; README.md has its lines.
+export class Work {
+  constructor ({ log, batch, record_us: recordUs }) {
+    this.file = openSync(log, 'a')
+    this.batch = batch
+    this.recordUs = recordUs
+  }
+
+  note (...words) {
+    const [kind, ...rest] = words.map(word => String(word).replaceAll('\n', ' '))
+    writeSync(this.file, [kind, microseconds(), ...rest].join(' ') + '\n')
+  }
+
+  // `records` are {partition, offset, value} of one partition; `commit` takes the offset behind them.
+  async on (records, commit) {
+    const begun = microseconds()
+    await new Promise(resolve => setTimeout(resolve, (records.length * this.recordUs) / 1000))
+    const ended = microseconds()
+    const head = value => (value === null || value === undefined ? '-' : value.subarray(0, 32).toString().split('|')[0])
+    writeSync(this.file, records.map(r => `R ${begun} ${ended} ${r.partition} ${r.offset} ${head(r.value)}\n`).join(''))
+    const { partition, offset } = records.at(-1)
+    const next = BigInt(offset) + 1n
+    try {
+      await commit(next)
+      this.note('C', partition, next)
+    } catch (error) {
+      // The application goes on; what it did not commit comes again.
+      this.note('F', 'commit', error)
+    }
   }
 }
 

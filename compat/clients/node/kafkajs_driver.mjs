@@ -1,7 +1,7 @@
 // Driver for kafkajs.
 
 import { createRequire } from 'node:module'
-import { Store, OperationError, findInside, pack, serve, unpack, until } from './base.mjs'
+import { Store, OperationError, Work, findInside, pack, serve, unpack, until } from './base.mjs'
 
 const require = createRequire(import.meta.url)
 const kafkajs = require('kafkajs')
@@ -45,9 +45,9 @@ function translate (error) {
   return inner ?? new OperationError(error.name ?? 'Error', null, String(error.message ?? error))
 }
 
-const client = (bootstrap, retries = 30) =>
+const client = (bootstrap, retries = 30, clientId = 'compat-kafkajs') =>
   new Kafka({
-    clientId: 'compat-kafkajs',
+    clientId,
     brokers: [bootstrap],
     logLevel: logLevel.WARN,
     connectionTimeout: 5000,
@@ -114,9 +114,10 @@ const operations = {
     await producer.library.disconnect()
   },
 
-  async consumer_open ({ name, bootstrap, group, topics, reset, session_ms, fetch_bytes, auto_create, refresh_ms }) {
+  async consumer_open ({ name, bootstrap, group, topics, reset, session_ms, fetch_bytes, auto_create, refresh_ms, client_id, isolation, work: working }) {
     const store = new Store()
-    const kafka = client(bootstrap)
+    const work = working ? new Work(working) : null
+    const kafka = client(bootstrap, 30, client_id)
     const library = kafka.consumer({
       groupId: group,
       sessionTimeout: session_ms ?? 6000,
@@ -126,22 +127,28 @@ const operations = {
       maxBytesPerPartition: fetch_bytes ?? 1048576,
       maxBytes: fetch_bytes ?? 10485760,
       allowAutoTopicCreation: auto_create ?? false,
+      readUncommitted: isolation !== 'read_committed',
       metadataMaxAge: refresh_ms ?? 300000,
       retry: { initialRetryTime: 50, maxRetryTime: 500, retries: 60, restartOnFailure: async () => true }
     })
-    const member = { library, store, group, bootstrap, joined: false }
+    const member = { library, store, group, bootstrap, work, joined: false }
     library.on(library.events.GROUP_JOIN, ({ payload }) => {
       const rows = Object.entries(payload.memberAssignment).flatMap(([topic, list]) => list.map(p => [topic, p]))
       store.drop()
+      // It notices by a refused commit, too, that it is a member no more.
+      if (member.id && member.id !== payload.memberId) work?.note('V')
+      member.id = payload.memberId
       store.assignment = rows.sort((a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : a[1] - b[1]))
       member.joined = true
     })
     library.on(library.events.REBALANCING, () => {
       store.drop()
+      if (store.assignment.length > 0) work?.note('V')
       store.assignment = []
     })
     library.on(library.events.CRASH, ({ payload }) => {
       console.error('crash', payload.restart, payload.error)
+      work?.note('F', 'crash', payload.error)
       // It starts again by itself after errors that pass.
       if (!payload.restart) store.fail(translate(payload.error))
     })
@@ -149,9 +156,23 @@ const operations = {
     await library.subscribe({ topics, fromBeginning: reset !== 'latest' })
     await library.run({
       autoCommit: false,
-      eachBatchAutoResolve: true,
+      eachBatchAutoResolve: !work,
       partitionsConsumedConcurrently: 4,
-      eachBatch: async ({ batch }) => {
+      eachBatch: async ({ batch, resolveOffset, heartbeat, isRunning, isStale }) => {
+        for (let at = 0; work && at < batch.messages.length; at += work.batch) {
+          if (!isRunning() || isStale()) return
+          const part = batch.messages.slice(at, at + work.batch)
+          const rows = part.map(({ offset, value }) => ({ partition: batch.partition, offset, value }))
+          const { topic, partition } = batch
+          await work.on(rows, async next => {
+            await library.commitOffsets([{ topic, partition, offset: String(next) }])
+            // It says nothing about a commit that it left out.
+            if (!isRunning()) throw new OperationError('STOPPING', null, 'the consumer is being closed')
+          })
+          resolveOffset(part.at(-1).offset)
+          await heartbeat()
+        }
+        if (work) return
         store.add(
           batch.messages.map(message => ({
             topic: batch.topic,
@@ -192,6 +213,7 @@ const operations = {
     const member = members.get(name)
     members.delete(name)
     await member.library.disconnect()
+    member.work?.note('E')
   },
 
   async metadata ({ bootstrap }) {

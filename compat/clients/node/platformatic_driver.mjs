@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { Admin, Consumer, Producer, cooperativeStickyAssigner } from '@platformatic/kafka'
-import { Store, OperationError, findInside, pack, serve, unpack } from './base.mjs'
+import { Store, OperationError, Work, findInside, pack, serve, unpack } from './base.mjs'
 
 const version = JSON.parse(readFileSync(new URL('./node_modules/@platformatic/kafka/package.json', import.meta.url))).version
 
@@ -33,6 +33,28 @@ async function adminOf (bootstrap) {
 }
 
 const rowsOf = assignments => (assignments ?? []).flatMap(row => [...row.partitions].sort((a, b) => a - b).map(p => [row.topic, p]))
+
+// Works on what the stream brings, until it ends.
+async function workOn (stream, library, work) {
+  let part = []
+  try {
+    for await (const message of stream) {
+      // The stream may still hold records of a partition that was just given up.
+      if (!rowsOf(library.assignments).some(([topic, p]) => topic === message.topic && p === message.partition)) continue
+      if (part.length > 0 && part[0].partition !== message.partition) await finish()
+      part.push(message)
+      if (part.length >= work.batch || stream.readableLength === 0) await finish()
+    }
+  } catch (error) {
+    work.note('F', 'stream', error)
+  }
+
+  async function finish () {
+    const [{ topic, partition }, rows] = [part[0], part]
+    part = []
+    await work.on(rows, offset => library.commit({ offsets: [{ topic, partition, offset, leaderEpoch: -1 }] }))
+  }
+}
 
 const operations = {
   async producer_open ({ name, bootstrap, idempotent, compression, acks, retries }) {
@@ -72,8 +94,9 @@ const operations = {
     await library.close()
   },
 
-  async consumer_open ({ name, bootstrap, group, topics, reset, protocol, assignor, instance, session_ms, fetch_bytes, auto_create, refresh_ms }) {
+  async consumer_open ({ name, bootstrap, group, topics, reset, protocol, assignor, instance, session_ms, fetch_bytes, auto_create, refresh_ms, isolation, work: working }) {
     const store = new Store()
+    const work = working ? new Work(working) : null
     const options = { ...common(bootstrap), groupId: group, maxWaitTime: 200, autocreateTopics: auto_create ?? false }
     if (refresh_ms) options.metadataMaxAge = refresh_ms
     if (instance) options.groupInstanceId = instance
@@ -86,6 +109,7 @@ const operations = {
         Object.assign(options, { protocols: [{ name: 'cooperative-sticky', version: 1 }], partitionAssigner: cooperativeStickyAssigner })
       }
     }
+    if (isolation) options.isolationLevel = isolation === 'read_committed' ? 1 : 0
     if (fetch_bytes) Object.assign(options, { maxBytes: fetch_bytes, maxBytesPerPartition: fetch_bytes })
     const library = new Consumer(options)
     const assigned = rows => {
@@ -98,8 +122,11 @@ const operations = {
     const stream = await library.consume({ topics, autocommit: false, mode: 'committed', fallbackMode, maxWaitTime: 200 })
     stream.on('error', error => {
       console.error('stream', error)
+      work?.note('F', 'stream', error)
       store.fail(translate(error))
     })
+    members.set(name, { library, stream, store, group, bootstrap, work, done: work ? workOn(stream, library, work) : null })
+    if (work) return
     stream.on('data', message => {
       const row = [message.topic, message.partition]
       // The stream may still hold records of a partition that was just given up.
@@ -117,7 +144,6 @@ const operations = {
         }
       ])
     })
-    members.set(name, { library, stream, store, group, bootstrap })
   },
 
   async take ({ name, max, wait_ms }) {
@@ -145,10 +171,11 @@ const operations = {
   },
 
   async consumer_close ({ name }) {
-    const { library, stream } = members.get(name)
+    const { library, stream, work } = members.get(name)
     members.delete(name)
     await stream.close()
     await library.close(true)
+    work?.note('E')
   },
 
   async metadata ({ bootstrap }) {

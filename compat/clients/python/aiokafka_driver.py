@@ -37,20 +37,33 @@ def translate(error):
 
 
 class Listener(ConsumerRebalanceListener):
-    """Drops what is queued of partitions that are taken away."""
+    """Drops what is queued of partitions that are taken away.
+
+    The library rebalances beside the application. One that works lets the batch in work come to its end first, and begins none
+    before the assignment is known.
+    """
 
     def __init__(self, member):
         self._member = member
 
     async def on_partitions_revoked(self, revoked):
-        self._member.drop({(row.topic, row.partition) for row in revoked})
+        self._member.rebalancing = True
+        if self._member.work:
+            await LOOP.run_in_executor(None, self._wait_for_batch)
+        self._member.gave_up({(row.topic, row.partition) for row in revoked})
+
+    def _wait_for_batch(self):
+        with self._member.work.busy:
+            pass
 
     async def on_partitions_assigned(self, assigned):
-        pass
+        self._member.rebalancing = False
 
 
 class AiokafkaMember(Member):
     """An AIOKafkaConsumer."""
+
+    rebalancing = False
 
     def translate(self, error):
         return translate(error)
@@ -75,6 +88,8 @@ class AiokafkaMember(Member):
             "partition_assignment_strategy": [ASSIGNORS[options.get("assignor") or "range"]],
             "check_crcs": True,
         }
+        if options.get("client_id"):
+            config["client_id"] = options["client_id"]
         if options.get("instance"):
             config["group_instance_id"] = options["instance"]
         if options.get("fetch_bytes"):
@@ -100,7 +115,10 @@ class AiokafkaMember(Member):
 
     async def _poll(self):
         records = []
-        for rows in (await self._consumer.getmany(timeout_ms=50)).values():
+        if self.work and self.rebalancing:
+            await asyncio.sleep(0.01)
+            return records
+        for rows in (await self._consumer.getmany(timeout_ms=50, max_records=self.batch)).values():
             for row in rows:
                 records.append(
                     {

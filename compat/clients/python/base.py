@@ -9,6 +9,7 @@ import collections
 import json
 import sys
 import threading
+import time
 import traceback
 
 
@@ -30,11 +31,49 @@ class OperationError(Exception):
         self.name, self.code, self.message = name, code, message
 
 
+class Work:
+    """What an application does with records: it works on them for a while, writes down what it has done, and commits.
+
+    The file survives a kill of the process; `README.md` has its lines.
+    """
+
+    def __init__(self, log, batch, record_us):
+        # Line by line: what is written is in the file even if the process is killed.
+        self._log = open(log, "a", buffering=1)
+        self.batch, self._record_us = batch, record_us
+        # Held while a batch is in work, until it is committed.
+        self.busy = threading.Lock()
+
+    def note(self, *words):
+        """Writes a line with the time."""
+        self._log.write(" ".join([words[0], str(time.time_ns() // 1000), *map(str, words[1:])]) + "\n")
+
+    def on(self, records, commit):
+        """Works on `records`, in JSON form, then commits behind them."""
+        begun = time.time_ns() // 1000
+        time.sleep(len(records) * self._record_us / 1e6)
+        ended = time.time_ns() // 1000
+        rows, offsets = [], {}
+        for record in records:
+            value = unpack(record["value"])
+            head = "-" if value is None else value.split(b"|")[0].decode()
+            rows.append(f"R {begun} {ended} {record['partition']} {record['offset']} {head}\n")
+            offsets[(record["topic"], record["partition"])] = record["offset"] + 1
+        self._log.write("".join(rows))
+        try:
+            commit([(topic, partition, offset, "") for (topic, partition), offset in offsets.items()])
+        except Exception as error:  # the application goes on; what it did not commit comes again
+            self.note("F", "commit", repr(error).replace("\n", " "))
+            return
+        for (_, partition), offset in offsets.items():
+            self.note("C", partition, offset)
+
+
 class Member(threading.Thread):
     """A consumer. Libraries fill in `open`, `poll`, `assigned`, `shut` and the operations."""
 
-    # Records kept for `take` before polling pauses to hand out more.
-    KEPT = 5000
+    # The most records of one poll, for libraries that have no limit of their own.
+    BATCH = 500
 
     def __init__(self, options):
         super().__init__(daemon=True)
@@ -46,6 +85,9 @@ class Member(threading.Thread):
         self._assignment = []
         self._closing = False
         self.do_not_poll = threading.Event()
+        # Set for a member that works by itself instead of keeping records for `take`.
+        self.work = Work(**options["work"]) if options.get("work") else None
+        self.batch = self.work.batch if self.work else self.BATCH
 
     def open(self):
         """Creates the library's consumer and subscribes or assigns."""
@@ -67,6 +109,17 @@ class Member(threading.Thread):
         """The library's error as an OperationError."""
         raise NotImplementedError
 
+    def gave_up(self, partitions):
+        """Partitions were taken away: forgets what is queued of them."""
+        if partitions:
+            self.drop(partitions)
+            self.note_given_up()
+
+    def note_given_up(self):
+        """Writes down that something was taken away."""
+        if self.work:
+            self.work.note("V")
+
     def drop(self, partitions=None):
         """Forgets queued records of the partitions, or all: they were given up."""
         with self._changed:
@@ -85,9 +138,16 @@ class Member(threading.Thread):
                     with self._changed:
                         self._changed.wait(0.05)
                     continue
-                records, assignment = self.poll(), [list(pair) for pair in sorted(self.assigned())]
+                if self.work:
+                    self._poll_and_work()
+                    records = []
+                else:
+                    records = self.poll()
+                assignment = [list(pair) for pair in sorted(self.assigned())]
             except Exception as error:  # whatever the library throws is what the scenario wants to see
                 traceback.print_exc()
+                if self.work:
+                    self.work.note("F", "poll", repr(error).replace("\n", " "))
                 with self._changed:
                     self._error = self.translate(error)
                     self._changed.notify_all()
@@ -98,6 +158,12 @@ class Member(threading.Thread):
                 self._records.extend(records)
                 if records:
                     self._changed.notify_all()
+
+    def _poll_and_work(self):
+        with self.work.busy:
+            records = self.poll()
+            if records:
+                self.work.on(records, self.commit)
 
     def take(self, limit, wait_ms):
         """Queued records, the assignment, and the error of the last poll if there was one."""
@@ -128,6 +194,8 @@ class Member(threading.Thread):
         def finish():
             self._closing = True
             self.shut()
+            if self.work:
+                self.work.note("E")
 
         self.ask(finish)
 

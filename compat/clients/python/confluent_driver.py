@@ -46,6 +46,8 @@ class ConfluentMember(Member):
             config["session.timeout.ms"] = options.get("session_ms", 6000)
             config["heartbeat.interval.ms"] = options.get("heartbeat_ms", 500)
             config["partition.assignment.strategy"] = options.get("assignor", "range")
+        if options.get("isolation"):
+            config["isolation.level"] = options["isolation"]
         if options.get("instance"):
             config["group.instance.id"] = options["instance"]
         if options.get("max_poll_ms"):
@@ -63,11 +65,11 @@ class ConfluentMember(Member):
             self._consumer.subscribe(options["topics"], on_revoke=self._revoked, on_lost=self._revoked)
 
     def _revoked(self, _, partitions):
-        self.drop({(row.topic, row.partition) for row in partitions})
+        self.gave_up({(row.topic, row.partition) for row in partitions})
 
     def poll(self):
         records = []
-        for message in self._consumer.consume(500, 0.05):
+        for message in self._consumer.consume(self.batch, 0.05):
             if message.error():
                 raise KafkaException(message.error())
             kind, timestamp = message.timestamp()

@@ -26,10 +26,10 @@ def at(offset, metadata):
 
 
 class Listener(ConsumerRebalanceListener):
-    """Drops what is queued of partitions that went to another member.
+    """Drops what is queued of partitions that are taken away.
 
-    Only once the new assignment is known: release 3 goes on behind what it has handed out where a partition stays, so that
-    records dropped when it asks for a partition back would never come again.
+    Release 2 begins at the commits again wherever it is given a partition. Release 3 goes on behind what it has handed out
+    where a partition stays, so that records dropped before the new assignment is known would never come again.
     """
 
     def __init__(self, member):
@@ -37,7 +37,13 @@ class Listener(ConsumerRebalanceListener):
         self._revoked = set()
 
     def on_partitions_revoked(self, revoked):
-        self._revoked |= {(row.topic, row.partition) for row in revoked}
+        gone = {(row.topic, row.partition) for row in revoked}
+        if not MODERN:
+            self._member.gave_up(gone)
+            return
+        self._revoked |= gone
+        if gone:
+            self._member.note_given_up()
 
     def on_partitions_assigned(self, assigned):
         self._member.drop(self._revoked - {(row.topic, row.partition) for row in assigned})
@@ -63,6 +69,7 @@ class KafkaPythonMember(Member):
             "reconnect_backoff_max_ms": 500,
             "metadata_max_age_ms": options.get("refresh_ms", 300000),
             "check_crcs": True,
+            "max_poll_records": self.batch,
         }
         if options.get("group"):
             config["session_timeout_ms"] = options.get("session_ms", 6000)

@@ -19,6 +19,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.consumer.OffsetAndTimestamp;
@@ -35,15 +36,18 @@ final class Member implements ConsumerRebalanceListener {
 
     private final KafkaConsumer<byte[], byte[]> consumer;
     private final Thread thread;
-    private final ConcurrentLinkedQueue<Runnable> work = new ConcurrentLinkedQueue<>();
+    private final ConcurrentLinkedQueue<Runnable> asked = new ConcurrentLinkedQueue<>();
     // Guarded by this object's lock.
     private final ArrayDeque<ObjectNode> records = new ArrayDeque<>();
     private List<TopicPartition> assignment = List.of();
     private Throwable failure;
     private volatile boolean closing;
     private volatile boolean stalled;
+    // For a member that works by itself instead of keeping records for {@code take}.
+    private final Work work;
 
     Member(JsonNode a) {
+        work = a.has("work") ? new Work(a.get("work")) : null;
         consumer = new KafkaConsumer<>(config(a), new ByteArrayDeserializer(), new ByteArrayDeserializer());
         if (a.has("assign")) {
             Map<TopicPartition, Long> places = new LinkedHashMap<>();
@@ -78,7 +82,8 @@ final class Member implements ConsumerRebalanceListener {
         config.put("reconnect.backoff.ms", 50);
         config.put("reconnect.backoff.max.ms", 500);
         config.put("retry.backoff.ms", 50);
-        config.put("max.poll.records", 500);
+        config.put("max.poll.records", a.path("work").path("batch").asInt(500));
+        config.put("isolation.level", a.path("isolation").asText("read_uncommitted"));
         config.put("metadata.max.age.ms", a.path("refresh_ms").asInt(300000));
         config.put("max.poll.interval.ms", a.path("max_poll_ms").asInt(300000));
         config.put("default.api.timeout.ms", 30000);
@@ -122,7 +127,7 @@ final class Member implements ConsumerRebalanceListener {
 
     private void run() {
         while (!closing) {
-            for (Runnable one = work.poll(); one != null; one = work.poll()) {
+            for (Runnable one = asked.poll(); one != null; one = asked.poll()) {
                 one.run();
             }
             if (closing) {
@@ -134,11 +139,19 @@ final class Member implements ConsumerRebalanceListener {
                         wait(50);
                     }
                 } else {
-                    consumer.poll(POLL).forEach(this::keep);
+                    ConsumerRecords<byte[], byte[]> found = consumer.poll(POLL);
+                    if (work == null) {
+                        found.forEach(this::keep);
+                    } else if (!found.isEmpty()) {
+                        work.on(found, consumer);
+                    }
                     note();
                 }
             } catch (Exception error) {
                 error.printStackTrace();
+                if (work != null) {
+                    work.note("F", "poll", error);
+                }
                 synchronized (this) {
                     failure = error;
                     notifyAll();
@@ -193,6 +206,9 @@ final class Member implements ConsumerRebalanceListener {
     @Override
     public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
         drop(partitions);
+        if (work != null && !partitions.isEmpty()) {
+            work.note("V");
+        }
     }
 
     @Override
@@ -202,7 +218,7 @@ final class Member implements ConsumerRebalanceListener {
 
     private <T> T ask(Callable<T> action) throws Exception {
         CompletableFuture<T> answer = new CompletableFuture<>();
-        work.add(() -> {
+        asked.add(() -> {
             try {
                 answer.complete(action.call());
             } catch (Throwable error) {
@@ -264,6 +280,9 @@ final class Member implements ConsumerRebalanceListener {
         ask(() -> {
             closing = true;
             consumer.close();
+            if (work != null) {
+                work.note("E");
+            }
             return null;
         });
         thread.join(5000);
