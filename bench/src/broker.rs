@@ -265,7 +265,8 @@ fn prepare_kafka(contender: Contender, places: &Places, address: &str) -> Result
          transaction.state.log.min.isr=1\nshare.coordinator.state.topic.replication.factor=1\n\
          share.coordinator.state.topic.min.isr=1\ngroup.initial.rebalance.delay.ms=0\n\
          group.consumer.min.heartbeat.interval.ms=1000\ngroup.consumer.heartbeat.interval.ms=1000\n\
-         group.share.min.heartbeat.interval.ms=1000\ngroup.share.heartbeat.interval.ms=1000\n",
+         group.share.min.heartbeat.interval.ms=1000\ngroup.share.heartbeat.interval.ms=1000\n\
+         group.share.max.partition.max.record.locks=10000\ngroup.share.partition.max.record.locks=10000\n",
         next = port + 1,
         data = places.work.join("data").display(),
     );

@@ -7,11 +7,12 @@
 //! ```
 //!
 //! The load is a raw driver over prepared bytes (`drive`), since ordinary clients are slower than the brokers; they
-//! are a case of their own (`case::clients`).
+//! are a case of their own (`case::clients`). Elastic groups (E1–E11) are measured with ordinary clients: `elastic`.
 
 mod broker;
 mod case;
 mod drive;
+mod elastic;
 mod machine;
 mod report;
 mod run;
@@ -21,11 +22,15 @@ use anyhow::{Context, Result, bail};
 use broker::Places;
 use case::Scale;
 use clap::{Args, Parser, Subcommand};
+use elastic::report::Elastic;
 use machine::Machine;
-use report::Report;
+use report::{Report, Round};
 use run::Plan;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// The version of Apache Kafka in `kafka/pom.xml`.
+const KAFKA: &str = "4.3.1";
 
 #[derive(Parser)]
 #[command(about = "Anabranch and Apache Kafka side by side")]
@@ -37,7 +42,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Measure, print the table, write RESULTS.md and results.json
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Write RESULTS.md anew from results.json, after the rules of the table have changed
     Table,
 }
@@ -47,7 +52,7 @@ struct RunArgs {
     /// One short round: rougher numbers in about ten minutes
     #[arg(long)]
     quick: bool,
-    /// Only these ids, such as P1,P5
+    /// Only these ids, such as P1,P5; E stands for E1 to E11
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only these contenders: durable, relaxed, K0, K1
@@ -77,6 +82,12 @@ struct RunArgs {
     /// Kafka's heap
     #[arg(long, default_value = "1g")]
     kafka_heap: String,
+    /// Do not wait for a quiet machine, nor touch its memory: to try things out
+    #[arg(long)]
+    hurry: bool,
+    /// A sentence about the circumstances, for the top of the table of elastic groups
+    #[arg(long)]
+    note: Option<String>,
     /// Print only; leave RESULTS.md as it is
     #[arg(long)]
     dry: bool,
@@ -104,7 +115,8 @@ pub(crate) fn say(line: &str) {
 
 fn table_anew() -> Result<()> {
     let bench = Path::new(env!("CARGO_MANIFEST_DIR"));
-    Report::read(bench)?.write(bench)
+    Report::read(bench)?.write(bench)?;
+    Elastic::read(bench)?.write(bench)
 }
 
 fn run(args: &RunArgs) -> Result<()> {
@@ -135,17 +147,44 @@ fn run(args: &RunArgs) -> Result<()> {
     let rounds = Plan {
         places,
         scale,
+        quick: args.quick,
+        hurry: args.hurry,
         only: args.only.clone(),
         who: args.who.clone(),
     }
     .run()?;
-    let command: Vec<String> = std::env::args().skip(1).collect();
+    keep(args, bench, rounds)
+}
+
+/// Prints what was measured, and writes it down unless told not to.
+fn keep(args: &RunArgs, bench: &Path, mut rounds: Vec<Round>) -> Result<()> {
+    let words: Vec<String> = std::env::args().skip(2).collect();
+    let command = format!("cargo xtask bench {}", measured(&words))
+        .trim()
+        .to_owned();
+    let mut elastic = Elastic::read(bench)?;
+    let of_elastic = |round: &Round| {
+        round
+            .metrics()
+            .any(|metric| elastic::report::id_of(metric).is_some())
+    };
+    if rounds.iter().any(of_elastic) {
+        elastic.take(&rounds, &command, KAFKA, args.note.as_deref());
+        say(&elastic.markdown());
+        if !args.dry {
+            elastic.write(bench)?;
+        }
+    }
+    for numbers in rounds.iter_mut().flat_map(|round| round.numbers.values_mut()) {
+        numbers.retain(|metric, _| elastic::report::id_of(metric).is_none());
+    }
+    if rounds.iter().all(|round| round.metrics().next().is_none()) {
+        return Ok(());
+    }
     let report = Report {
         machine: Machine::read(),
-        command: format!("cargo xtask bench {}", command[1..].join(" "))
-            .trim()
-            .into(),
-        kafka: "4.3.1".into(),
+        command,
+        kafka: KAFKA.into(),
         lines: report::lines(&rounds),
         rounds,
     };
@@ -158,6 +197,20 @@ fn run(args: &RunArgs) -> Result<()> {
         bail!("promised and not met: {}", broken.join("; "));
     }
     Ok(())
+}
+
+/// The words of a command that say what was measured: neither the note nor a path on this machine.
+fn measured(words: &[String]) -> String {
+    let mut kept = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if word == "--note" || word == "--binary" {
+            words.next();
+        } else {
+            kept.push(word.as_str());
+        }
+    }
+    kept.join(" ")
 }
 
 /// Thousands of idle connections need thousands of descriptors.
@@ -183,4 +236,15 @@ pub(crate) fn pin(core: Option<usize>) -> Result<()> {
         .filter(|number| core.is_none_or(|one| one == *number))
         .for_each(|number| cores.set(number));
     sched_setaffinity(None, &cores).context("cannot choose the core of the driver")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_and_paths_are_no_part_of_what_was_measured() {
+        let words = ["--quick", "--note", "noisy", "--binary", "/x", "--only", "E1"].map(String::from);
+        assert_eq!(measured(&words), "--quick --only E1");
+    }
 }

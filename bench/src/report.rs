@@ -2,6 +2,7 @@
 
 use crate::broker::Contender;
 use crate::case::Numbers;
+use crate::elastic;
 use crate::machine::Machine;
 use crate::table::{Against, ROWS, Row};
 use anyhow::{Context, Result};
@@ -13,6 +14,9 @@ use std::path::Path;
 
 /// A median this far behind the schedule means that records wait for those before them, whatever the processor shows.
 const BACKLOG_P50_US: f64 = 100_000.0;
+
+/// The heading under which the broker's results stand in RESULTS.md.
+const HEADING: &str = "# Benchmark results";
 
 /// Everything measured in one round.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -26,12 +30,18 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    fn number(&self, who: Contender, metric: &str) -> Option<f64> {
+    /// A number of a contender, if it was measured.
+    pub(crate) fn number(&self, who: Contender, metric: &str) -> Option<f64> {
         self.numbers
             .get(who.name())?
             .get(metric)
             .copied()
             .filter(|number| number.is_finite())
+    }
+
+    /// The names of all numbers of all contenders.
+    pub(crate) fn metrics(&self) -> impl Iterator<Item = &String> {
+        self.numbers.values().flat_map(BTreeMap::keys)
     }
 
     /// Whether a contender could not keep the rate of an open loop: its latency is then the length of its backlog.
@@ -93,7 +103,8 @@ pub(crate) struct Report {
 
 /// Computes every row that the rounds have numbers for.
 pub(crate) fn lines(rounds: &[Round]) -> Vec<Line> {
-    ROWS.iter().filter_map(|row| line(row, rounds)).collect()
+    let rows = ROWS.iter().chain(elastic::rows::ROWS);
+    rows.filter_map(|row| line(row, rounds)).collect()
 }
 
 fn line(row: &Row, rounds: &[Round]) -> Option<Line> {
@@ -133,10 +144,55 @@ fn line(row: &Row, rounds: &[Round]) -> Option<Line> {
     })
 }
 
+/// Rows as a table in Markdown.
+pub(crate) fn table(lines: &[Line], text: &mut String) {
+    text.push_str("| id | what | who | against | target | median | min | max | met |\n|---|---|---|---|---|---|---|---|---|\n");
+    for line in lines {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {}{} | {} | {} | {} | {} |",
+            line.id,
+            line.what,
+            line.who,
+            line.against,
+            short(line.target),
+            if line.promised { " (promised)" } else { "" },
+            short(line.median),
+            short(line.min),
+            short(line.max),
+            if line.met { "yes" } else { "no" }
+        );
+    }
+}
+
+/// Puts a part of RESULTS.md, which begins with its heading, in the place of the one that was there, and leaves the others.
+pub(crate) fn splice(folder: &Path, heading: &str, part: &str) -> Result<()> {
+    let file = folder.join("RESULTS.md");
+    let text = fs::read_to_string(&file).unwrap_or_default();
+    fs::write(&file, spliced(&text, heading, part)).context("cannot write RESULTS.md")
+}
+
+fn spliced(text: &str, heading: &str, part: &str) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for line in text.lines() {
+        if line.starts_with("# ") || parts.is_empty() {
+            parts.push(String::new());
+        }
+        let _ = parts.last_mut().map(|part| writeln!(part, "{line}"));
+    }
+    let part = format!("{}\n", part.trim_end());
+    match parts.iter_mut().find(|one| one.lines().next() == Some(heading)) {
+        Some(old) => *old = part,
+        None => parts.push(part),
+    }
+    let parts: Vec<&str> = parts.iter().map(|part| part.trim_end()).collect();
+    parts.join("\n\n") + "\n"
+}
+
 impl Report {
     /// The table as Markdown.
     pub(crate) fn markdown(&self) -> String {
-        let mut text = String::from("# Benchmark results\n\n");
+        let mut text = format!("{HEADING}\n\n");
         let machine = &self.machine;
         let _ = writeln!(
             text,
@@ -151,23 +207,7 @@ impl Report {
             self.kafka,
             self.rounds.len()
         );
-        text.push_str("| id | what | who | against | target | median | min | max | met |\n|---|---|---|---|---|---|---|---|---|\n");
-        for line in &self.lines {
-            let _ = writeln!(
-                text,
-                "| {} | {} | {} | {} | {}{} | {} | {} | {} | {} |",
-                line.id,
-                line.what,
-                line.who,
-                line.against,
-                short(line.target),
-                if line.promised { " (promised)" } else { "" },
-                short(line.median),
-                short(line.min),
-                short(line.max),
-                if line.met { "yes" } else { "no" }
-            );
-        }
+        table(&self.lines, &mut text);
         text.push_str(
             "\nA rate that one side could not keep is not compared (`saturated`, or a median over 100 ms).\n",
         );
@@ -203,11 +243,7 @@ impl Report {
     }
 
     fn metrics(&self) -> Vec<String> {
-        let all = self
-            .rounds
-            .iter()
-            .flat_map(|round| round.numbers.values())
-            .flat_map(BTreeMap::keys);
+        let all = self.rounds.iter().flat_map(Round::metrics);
         all.cloned()
             .collect::<std::collections::BTreeSet<_>>()
             .into_iter()
@@ -232,9 +268,9 @@ impl Report {
         Ok(report)
     }
 
-    /// Writes `RESULTS.md` and `results.json`.
+    /// Writes `results.json`, and the text into its place in `RESULTS.md`.
     pub(crate) fn write(&self, folder: &Path) -> Result<()> {
-        fs::write(folder.join("RESULTS.md"), self.markdown()).context("cannot write RESULTS.md")?;
+        splice(folder, HEADING, &self.markdown())?;
         fs::write(
             folder.join("results.json"),
             serde_json::to_string_pretty(self)? + "\n",
@@ -252,7 +288,7 @@ impl Report {
 }
 
 /// A number with about three digits.
-fn short(number: f64) -> String {
+pub(crate) fn short(number: f64) -> String {
     match number.abs() {
         size if size >= 100.0 => format!("{number:.0}"),
         size if size >= 10.0 => format!("{number:.1}"),
@@ -299,6 +335,20 @@ mod tests {
         assert!(compared(round(0.0, 500.0)));
         assert!(!compared(round(1.0, 500.0)), "the broker's core was full");
         assert!(!compared(round(0.0, 15e6)), "the backlog only grew");
+    }
+
+    #[test]
+    fn a_part_replaces_the_one_under_its_heading_only() {
+        let text = "# A\n\nremark\n\n# B\n\nold\n## sub\n";
+        assert_eq!(
+            spliced(text, "# B", "# B\n\nnew\n"),
+            "# A\n\nremark\n\n# B\n\nnew\n"
+        );
+        assert_eq!(
+            spliced(text, "# C", "# C\n\nmore"),
+            format!("{text}\n# C\n\nmore\n")
+        );
+        assert_eq!(spliced("", "# A", "# A\n"), "# A\n");
     }
 
     #[test]

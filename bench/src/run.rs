@@ -2,6 +2,7 @@
 
 use crate::broker::{Broker, Contender, Places};
 use crate::case::{Numbers, Scale, clients, latency, life, throughput};
+use crate::elastic;
 use crate::machine::{Foreign, level_the_field, own_cpu_seconds, sync_probe, wait_until_quiet};
 use crate::report::Round;
 use crate::say;
@@ -15,6 +16,10 @@ const LEVEL_GB: usize = 6;
 pub(crate) struct Plan {
     pub(crate) places: Places,
     pub(crate) scale: Scale,
+    /// Smaller loads for elastic groups.
+    pub(crate) quick: bool,
+    /// Whether the machine is taken as it is.
+    pub(crate) hurry: bool,
     /// Ids to measure; all if empty.
     pub(crate) only: Vec<String>,
     /// Names of the contenders; all if empty.
@@ -45,8 +50,10 @@ impl Plan {
         }
         let mut round = Round::default();
         for contender in order {
-            let busy = wait_until_quiet();
-            level_the_field(LEVEL_GB);
+            let busy = if self.hurry { f64::NAN } else { wait_until_quiet() };
+            if !self.hurry {
+                level_the_field(LEVEL_GB);
+            }
             let probe = sync_probe(&self.places.work)?;
             say(&format!(
                 "round {}/{}: {}; sync probe {:.0}/{:.0} us, machine {:.0} % busy before",
@@ -86,6 +93,12 @@ impl Plan {
         }
         if matches!(contender, Contender::Durable | Contender::KafkaStock) {
             self.lives(contender, numbers)?;
+            let stage = elastic::Stage {
+                contender,
+                places: &self.places,
+                quick: self.quick,
+            };
+            elastic::run(stage, &|id| wanted(&self.only, id), numbers)?;
         }
         Ok(foreign)
     }

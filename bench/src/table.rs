@@ -27,7 +27,7 @@ pub(crate) struct Row {
     pub(crate) promised: bool,
 }
 
-const fn row(
+pub(crate) const fn row(
     id: &'static str,
     what: &'static str,
     metric: &'static str,
@@ -436,7 +436,10 @@ pub(crate) const ROWS: &[Row] = &[
     ),
 ];
 
-/// Whether a row's id begins with one of the wanted ones; all if none is named.
+/// Whether an id is one of the wanted ones; all are if none is named, and `E` stands for those of elastic groups.
 pub(crate) fn wanted(only: &[String], id: &str) -> bool {
-    only.is_empty() || only.iter().any(|name| name.eq_ignore_ascii_case(id))
+    let is_it = |name: &String| {
+        name.eq_ignore_ascii_case(id) || (name.eq_ignore_ascii_case("E") && id.starts_with('E'))
+    };
+    only.is_empty() || only.iter().any(is_it)
 }

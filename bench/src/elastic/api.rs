@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -15,12 +16,37 @@ pub(crate) struct Decision {
     pub(crate) outcome: String,
     pub(crate) from: Option<String>,
     pub(crate) to: Vec<String>,
+    text: String,
 }
 
 #[derive(Deserialize)]
 struct Decisions {
     decisions: Vec<Decision>,
     next: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Group {
+    members: Vec<Member>,
+    partitions: Vec<Partition>,
+}
+
+#[derive(Deserialize)]
+struct Partition {
+    shares: Vec<Share>,
+}
+
+#[derive(Deserialize)]
+struct Share {
+    member: String,
+    end: Option<i64>,
+    slot_runs: Vec<[u16; 2]>,
+}
+
+#[derive(Deserialize)]
+struct Member {
+    member: String,
+    client_id: String,
 }
 
 /// What the broker has counted since it began.
@@ -47,6 +73,38 @@ pub(crate) fn decisions(http: &str, group: &str) -> Result<Vec<Decision>> {
     }
 }
 
+/// The last decisions and refusals about a group, for the message when something did not happen.
+pub(crate) fn last_words(http: &str, group: &str) -> String {
+    let page: Result<Decisions> = get(http, &format!("/api/v1/decisions?group={group}"));
+    let texts = page.map(|page| {
+        let last = page.decisions.iter().rev().take(5).rev();
+        last.map(|one| format!("\n  {}", one.text)).collect()
+    });
+    texts.unwrap_or_else(|error| error.to_string())
+}
+
+/// What the members of a group call themselves, by the ids that decisions name them by.
+pub(crate) fn client_ids(http: &str, group: &str) -> Result<BTreeMap<String, String>> {
+    let group: Group = get(http, &format!("/api/v1/groups/{group}"))?;
+    let members = group.members.into_iter();
+    Ok(members.map(|one| (one.member, one.client_id)).collect())
+}
+
+/// The slots that a member of a group has, in its newest slice of the first partition, as runs of numbers.
+pub(crate) fn slots_of(http: &str, group: &str, member: &str) -> Result<Vec<[u16; 2]>> {
+    let group: Group = get(http, &format!("/api/v1/groups/{group}"))?;
+    let shares = group
+        .partitions
+        .into_iter()
+        .next()
+        .map(|one| one.shares)
+        .unwrap_or_default();
+    let own = shares
+        .into_iter()
+        .find(|share| share.member == member && share.end.is_none());
+    Ok(own.map(|share| share.slot_runs).unwrap_or_default())
+}
+
 /// The counters now.
 pub(crate) fn counters(http: &str) -> Result<Counters> {
     get(http, "/api/v1/counters")
@@ -55,7 +113,8 @@ pub(crate) fn counters(http: &str) -> Result<Counters> {
 fn get<T: DeserializeOwned>(http: &str, path: &str) -> Result<T> {
     let mut stream = TcpStream::connect(http).with_context(|| format!("cannot connect to {http}"))?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n").as_bytes())?;
+    stream
+        .write_all(format!("GET {path} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n").as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     let (head, body) = answer.split_once("\r\n\r\n").context("no HTTP answer")?;

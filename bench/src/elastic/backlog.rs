@@ -88,7 +88,8 @@ fn send(admin: &mut Admin, topic: &str, partition: u16, batch: BatchBuilder) -> 
     Ok(())
 }
 
-fn key_name(key: u32) -> Vec<u8> {
+/// The key with a number, as it stands in records.
+pub(crate) fn key_name(key: u32) -> Vec<u8> {
     format!("key-{key:05}").into_bytes()
 }
 

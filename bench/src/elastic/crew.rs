@@ -248,7 +248,12 @@ impl Drop for Crew {
 fn config(job: &Job, number: u32) -> ClientConfig {
     let mut config = ClientConfig::new();
     let commits = job.commit_interval.is_some();
-    let interval_ms = job.commit_interval.unwrap_or_default().as_millis().max(1).to_string();
+    let interval_ms = job
+        .commit_interval
+        .unwrap_or_default()
+        .as_millis()
+        .max(1)
+        .to_string();
     for (key, value) in [
         ("bootstrap.servers", job.address.as_str()),
         ("client.id", &format!("member-{number}")),
@@ -317,7 +322,9 @@ struct Worker {
 impl Worker {
     /// Begins work on a record; sleeps once enough has come together.
     fn take(&self, consumer: &BaseConsumer<Self>, message: &BorrowedMessage<'_>) {
-        let Some(identity) = message.payload().and_then(identity) else { return };
+        let Some(identity) = message.payload().and_then(identity) else {
+            return;
+        };
         if Journal::lock(&self.piece).last.0 != message.partition() {
             self.finish(consumer);
         }

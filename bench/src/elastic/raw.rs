@@ -64,6 +64,32 @@ pub(crate) fn topic_id(address: &str, topic: &str) -> Result<Uuid> {
     Ok(topic.topic_id)
 }
 
+/// Sets a configuration key of [`GROUP`].
+pub(crate) fn configure_group(address: &str, key: &str, value: &str) -> Result<()> {
+    /// Number of the resource type "group".
+    const OF_A_GROUP: i8 = 32;
+    let request = IncrementalAlterConfigsRequest {
+        resources: vec![incremental_alter_configs::AlterConfigsResource {
+            resource_type: OF_A_GROUP,
+            resource_name: GROUP.into(),
+            configs: vec![incremental_alter_configs::AlterableConfig {
+                name: key.into(),
+                config_operation: 0,
+                value: Some(value.into()),
+            }],
+        }],
+        validate_only: false,
+    };
+    let answer = Wire::connect(address)?.call(1, &request)?;
+    let answer = answer.responses.first().context("no resource in the answer")?;
+    ensure!(
+        answer.error_code == 0,
+        "{key} cannot be set: {:?}",
+        answer.error_message
+    );
+    Ok(())
+}
+
 /// A member of [`GROUP`] that reads partition 0 of a topic.
 pub(crate) struct RawMember {
     wire: Wire,
@@ -151,7 +177,11 @@ impl RawMember {
             ..Default::default()
         };
         let answer = self.wire.call(1, &request)?;
-        ensure!(answer.error_code == 0, "leaving failed: error {}", answer.error_code);
+        ensure!(
+            answer.error_code == 0,
+            "leaving failed: error {}",
+            answer.error_code
+        );
         Ok(())
     }
 
@@ -186,8 +216,15 @@ impl RawMember {
             self.position = None;
             return Ok(Vec::new());
         }
-        ensure!(found.error_code == 0, "a fetch failed: error {}", found.error_code);
-        let batches = found.records.map(|records| records.into_bytes()).unwrap_or_default();
+        ensure!(
+            found.error_code == 0,
+            "a fetch failed: error {}",
+            found.error_code
+        );
+        let batches = found
+            .records
+            .map(anabranch_wire::prim::Records::into_bytes)
+            .unwrap_or_default();
         self.take(&batches)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anabranch_wire::slot::Slot;
+use anabranch_wire::slot::{SLOTS, Slot};
 
 use super::divided::{Chain, ChainState, Divided};
 use super::live::{Live, Mark};
@@ -120,6 +120,8 @@ impl Divided {
 
 fn undone(live: &Live, name: SliceId, chain: &Chain) -> Undone {
     let mut undone = Undone::default();
+    // A busy member has tens of thousands of records in work, and this is asked at every look of the planner.
+    let mut by_slot = vec![0u32; SLOTS];
     for (at, slice) in chain.slices.iter().enumerate() {
         let from = if at == 0 { chain.pos } else { slice.start };
         let Some(found) = live.slice(name, slice.id) else {
@@ -128,8 +130,14 @@ fn undone(live: &Live, name: SliceId, chain: &Chain) -> Undone {
         };
         undone.and_more |= !found.is_known || found.block.is_some_and(|block| block.until > from);
         for record in found.at_or_after(from) {
-            *undone.by_slot.entry(record.slot).or_default() += 1;
+            if let Some(count) = by_slot.get_mut(record.slot.index()) {
+                *count += 1;
+            }
         }
     }
+    let counted = (0..).zip(by_slot).filter(|(_, count)| *count > 0);
+    undone.by_slot = counted
+        .filter_map(|(number, count)| Some((Slot::new(number)?, count)))
+        .collect();
     undone
 }
