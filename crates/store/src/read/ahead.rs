@@ -15,6 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use anabranch_core::ids::{LogId, Offset};
 
 use super::Range;
+use super::files::READ_BYTES_MAX;
 use crate::index::Run;
 use crate::segment::Segment;
 use crate::shared::Shared;
@@ -23,8 +24,6 @@ use crate::shared::Shared;
 const WINDOW_BYTES_MAX: usize = 8 << 20;
 /// The least window: less than a usual fetch would not help it.
 const WINDOW_BYTES_MIN: usize = 1 << 20;
-/// Bytes that are read at a time.
-pub(super) const AHEAD_BYTES: usize = 2 << 20;
 /// Streams that are known at a time; the ones that were not served for longest are forgotten.
 const STREAMS_MAX: usize = 16;
 /// A stream that was not served while others were served so often has ended.
@@ -170,7 +169,7 @@ impl Shared {
             return false;
         };
         let left = runs.get(missing..).unwrap_or(&[]);
-        matches!(self.load(log, left, AHEAD_BYTES, true), Ok(payloads) if !payloads.is_empty())
+        matches!(self.load(log, left, READ_BYTES_MAX, true), Ok(payloads) if !payloads.is_empty())
     }
 }
 

@@ -8,7 +8,7 @@ use anabranch_core::ids::LogId;
 use bytes::Bytes;
 
 use super::cache::Room;
-use crate::buffer::{Buffer, Pool};
+use crate::buffer::{Buffer, HUGE_PAGE_BYTES, Pool, class_of};
 use crate::disk::{Access, Disk, DiskFile};
 use crate::error::{Damage, ReadError};
 use crate::format::BLOCK_BYTES;
@@ -21,8 +21,8 @@ use crate::segment::Segment;
 
 /// Most files that are kept open for reading.
 const HANDLES_MAX: usize = 64;
-/// Most bytes that one read of a file asks for at a reader's request, unless a single run is larger.
-pub(crate) const READ_BYTES_MAX: usize = 1 << 20;
+/// Most bytes that one read of a file asks for, unless a single run is larger: with its first and last block, a huge page.
+pub(crate) const READ_BYTES_MAX: usize = HUGE_PAGE_BYTES - 2 * BLOCK_BYTES;
 /// Runs that are no further apart are read together: a gap costs less than another request.
 const GAP_BYTES_MAX: usize = 16 << 10;
 
@@ -277,6 +277,6 @@ impl<'a> Stretch<'a> {
 
     /// Memory that it takes.
     pub(crate) fn buffer_bytes(&self) -> usize {
-        self.end - self.start + 2 * BLOCK_BYTES
+        class_of(self.end - self.start + 2 * BLOCK_BYTES)
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, HUGE_PAGE_BYTES};
 use crate::disk::{Access, Disk, DiskFile};
 use crate::format::header::{SegmentHeader, SegmentKind};
 use crate::format::{BLOCK_BYTES, ClusterId};
@@ -20,8 +20,8 @@ use crate::segment::Segment;
 
 /// How long to wait before space is looked for again after there was none.
 const RETRY_MS: u64 = 500;
-/// Zeros written at a time.
-const FILL_BYTES: usize = 1 << 20;
+/// Zeros written at a time. A commit that needs the file waits for one such write.
+const FILL_BYTES: usize = HUGE_PAGE_BYTES;
 
 /// A segment file that can be written to.
 #[derive(Clone)]
