@@ -213,7 +213,7 @@ limits! {
         CHAIN_SLICES_MAX: usize = 8, "chain.slices.max", "slices",
             "Slices that a member's share of a partition may consist of before moves wait for its commits.";
         CHAIN_CLOSED_IDS_MAX: usize = 1_024, "chain.closed.ids.max", "ids",
-            "Ids of finished slices that a member's share remembers, since a paused client may stand on any of them. Beyond it, slots move from or to the member only with a rebalance.";
+            "Ids of finished slices that a member's share remembers, since a paused client may stand on any of them. Beyond half of it the member's next commit makes it forget the oldest; at the limit slots move from or to the member only after that.";
         HANDED_OUT_RECORDS_MAX: usize = 65_536, "handed.out.records.max", "records",
             "Records handed out to a member and not yet committed that are remembered one by one (16 bytes each). Beyond it the oldest half is remembered as a block: slots in it move later, never earlier.";
         SERVED_CEILING_STEP: u64 = 65_536, "served.ceiling.step", "offsets",

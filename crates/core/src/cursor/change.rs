@@ -9,6 +9,7 @@ use super::offset::SliceId;
 use super::pieces::Pieces;
 use super::{Cursor, Plain};
 use crate::ids::Offset;
+use crate::limits::CHAIN_CLOSED_IDS_MAX;
 use crate::slots::SlotSet;
 
 /// One durable change of a divided cursor.
@@ -112,8 +113,8 @@ impl CursorChange {
         }
     }
 
-    /// Makes the change. Never fails: what concerns something unknown has no effect. Returns the ids of chains that
-    /// are gone by it.
+    /// Makes the change. Never fails: what concerns something unknown has no effect. Returns the ids that mean nothing
+    /// any more by it: of chains that are gone, and those that a long chain forgot.
     pub fn apply(&self, cursor: &mut Cursor) -> Vec<SliceId> {
         if let Some(started) = self.start() {
             let gone = match cursor {
@@ -126,8 +127,9 @@ impl CursorChange {
         match cursor {
             Cursor::Divided(divided) if self.version > divided.version => {
                 divided.version = self.version;
-                divided.make(&self.edit);
-                divided.bury()
+                let mut gone = divided.make(&self.edit);
+                gone.extend(divided.bury());
+                gone
             }
             Cursor::Divided(_) | Cursor::Plain(_) => Vec::new(),
         }
@@ -135,7 +137,8 @@ impl CursorChange {
 }
 
 impl Divided {
-    fn make(&mut self, edit: &Edit) {
+    fn make(&mut self, edit: &Edit) -> Vec<SliceId> {
+        let mut forgotten = Vec::new();
         match edit {
             Edit::Divide { .. } | Edit::Plain { .. } => {}
             Edit::Grant { member, epoch, slice } => self.grant(member, *epoch, slice),
@@ -159,6 +162,9 @@ impl Divided {
                     self.kept.expires_ms = note.expires_ms;
                 }
                 if let Some(chain) = self.chains.get_mut(chain) {
+                    if note.is_some() {
+                        forgotten = chain.forget_closed();
+                    }
                     let came_loose = chain.advance(*front, *pos, closed, opened);
                     self.loose.merge(&came_loose);
                 }
@@ -181,6 +187,7 @@ impl Divided {
                 }
             }
         }
+        forgotten
     }
 
     fn grant(&mut self, member: &str, epoch: i32, slice: &Slice) {
@@ -251,6 +258,19 @@ impl Divided {
 }
 
 impl Chain {
+    /// At a commit that counts: forgets the oldest ids of a chain that has gone through very many. Such a commit names
+    /// the oldest open slice or a later one, so the member was there; what was done before that is behind it, and behind
+    /// whatever else it has under way, if there are hundreds in between. The chain's name stays.
+    fn forget_closed(&mut self) -> Vec<SliceId> {
+        let front = self.front().id;
+        let behind = self.closed.partition_point(|id| *id < front);
+        let over = behind.min(self.closed.len().saturating_sub(CHAIN_CLOSED_IDS_MAX / 2));
+        if over < 2 {
+            return Vec::new();
+        }
+        self.closed.drain(1..over).collect()
+    }
+
     /// Returns what came loose.
     fn advance(&mut self, front: SliceId, pos: Offset, closed: &[SliceId], opened: &SlotSet) -> Pieces {
         let tail = self.tail().id;

@@ -2,7 +2,7 @@
 
 use super::bench::*;
 use crate::cursor::*;
-use crate::limits::CHAIN_SLICES_MAX;
+use crate::limits::{CHAIN_CLOSED_IDS_MAX, CHAIN_SLICES_MAX};
 use crate::slots::SlotSet;
 
 #[test]
@@ -382,4 +382,45 @@ fn moves_of_an_idle_member_leave_nothing_behind_in_memory() {
     }
     let (name, _) = bench.chain("a");
     assert_eq!(bench.live.chains[&name].slices.len(), 1);
+}
+
+/// E8: each of many newcomers costs the one who stays two ids. What it remembers of them is bounded, and it can always
+/// be moved again.
+#[test]
+fn e8_a_member_that_stays_while_hundreds_come_and_go_can_still_be_moved() {
+    fn work(bench: &mut Bench, member: &str) {
+        loop {
+            let position = bench.position(member);
+            let Some((slice, _, end)) = bench.fetch(position.slice.get(), position.offset, 99) else {
+                return;
+            };
+            bench.commit(member, slice, end);
+        }
+    }
+    let mut bench = Bench::held(&[]);
+    for cycle in 0..600 {
+        bench.log.extend([0, 1]);
+        work(&mut bench, "a");
+        assert!(bench.release("a", &half(1)).is_ok(), "{cycle}");
+        bench.grant("b", 1, &half(1)).unwrap();
+        bench.log.extend([0, 1]);
+        work(&mut bench, "a");
+        work(&mut bench, "b");
+        bench.step(|step| step.dead("b"));
+        assert!(bench.jump_grant("a", &half(1)).is_ok(), "{cycle}");
+        let (_, chain) = bench.chain("a");
+        assert!(chain.slices().len() <= 2 && chain.closed().len() < CHAIN_CLOSED_IDS_MAX);
+        assert!(chain.slices().iter().all(|slice| slice.pieces.len() <= 2));
+    }
+    // The oldest ids are retired: whoever still asks for one gets no data. The first one names the chain.
+    let (name, chain) = bench.chain("a");
+    assert_eq!((name, chain.closed()[0]), (id(1), id(1)));
+    assert!(matches!(bench.locate(1, 0), Found::Read(_)));
+    assert!(matches!(bench.locate(2, 0), Found::Unknown));
+    assert!(matches!(bench.ids.get(id(2)), Some(IdUse::Retired { .. })));
+    let mut replayed = Cursor::Plain(Plain::default());
+    for change in &bench.journal {
+        change.apply(&mut replayed);
+    }
+    assert_eq!(replayed, bench.cursor);
 }
