@@ -42,7 +42,7 @@ pub enum Fault {
     PlainAtHighest,
     /// Plain at the lowest resume point.
     PlainAtLowest,
-    /// A restart forgets how far slices were handed out.
+    /// A restart forgets that and how far slices were handed out.
     CeilingLost,
     /// OffsetFetch answers with the tail.
     FetchAnswersTail,

@@ -197,12 +197,11 @@ impl LiveChain {
     }
 
     fn recover(name: SliceId, chain: &Chain, log_end: Offset, mono_ms: u64, live: &Live) -> Self {
+        let is_lost = live.is_broken(Fault::CeilingLost);
         let slices = chain.slices.iter().enumerate().map(|(at, slice)| {
             let from = if at == 0 { chain.pos } else { slice.start };
             let mut found = HandedOut::new(slice.start);
-            if let Some(ceiling) = slice.ceiling
-                && !live.is_broken(Fault::CeilingLost)
-            {
+            if let (Some(ceiling), false) = (slice.ceiling, is_lost) {
                 found.served = ceiling.min(log_end).max(slice.start);
             }
             let end = slice.to.unwrap_or(found.served);
@@ -220,7 +219,7 @@ impl LiveChain {
                 certain: None,
             });
         }
-        let was_read = chain.slices.iter().any(|slice| slice.ceiling.is_some());
+        let was_read = !is_lost && chain.slices.iter().any(|slice| slice.ceiling.is_some());
         let is_marked = was_read && !live.is_broken(Fault::MarkLostAtRestart);
         Self {
             slices,

@@ -4,5 +4,7 @@ mod bench;
 mod codec;
 mod commits;
 mod expiry;
+mod explore;
 mod moves;
 mod reads;
+mod regressions;
