@@ -72,6 +72,8 @@ mod log_test;
 #[cfg(test)]
 mod obstacles_test;
 #[cfg(test)]
+mod storm_test;
+#[cfg(test)]
 mod world_test;
 
 pub use counts::{Precision, SlotCounts};
