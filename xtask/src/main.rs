@@ -1,8 +1,9 @@
-//! The one entry point for developers: `cargo xtask test | compat | crash | sim | bench | docs`.
+//! The one entry point for developers: `cargo xtask test | compat | crash | sim | explore | bench | docs`.
 //!
 //! Every command prints its verdict as the last line and exits non-zero when it fails. `test` is the whole proof, in
 //! the order in which a fault is cheapest to find; the others run one part of it, usually longer.
 
+mod claims;
 mod docs;
 mod step;
 mod tasks;
@@ -19,6 +20,7 @@ usage: cargo xtask COMMAND [ARGS]
   compat   real clients against the real binary            (ARGS go to compat/run.py; try --help)
   crash    kill -9 under load, then verify                 (--cycles N, default 100; --seed S)
   sim      brokers, clients and faults from seeds           (--seeds N, --first S)
+  explore  every order of events of the divided cursor      (--only NAME, --bound STATES, --walks N)
   bench    side by side with Apache Kafka                   (--quick; --only ID,...)
   docs     generated documents and links                    (--check fails instead of writing)
 ";
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         "compat" => tasks::compat(&rest),
         "crash" => tasks::crash(&rest),
         "sim" => tasks::sim(&rest),
+        "explore" => tasks::explore(&rest),
         "bench" => tasks::bench(&rest),
         "docs" => docs::run(&rest),
         _ => return usage(),

@@ -2,7 +2,8 @@
 
 use crate::step::{root, run, run_in, say, timed};
 use crate::{docs, tidy};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use std::process::Command;
 use std::time::Instant;
 
 /// The profile in which the binary meets real clients: as fast as a release, without the long link.
@@ -158,6 +159,36 @@ pub(crate) fn sim(args: &[String]) -> Result<String> {
     command.extend_from_slice(args);
     run("cargo", &command)?;
     Ok("every invariant held for every seed".into())
+}
+
+/// The divided cursor with model clients, through every order of events; and every planted fault found.
+pub(crate) fn explore(args: &[String]) -> Result<String> {
+    let mut command = Command::new("cargo");
+    command
+        .args(["test", "--locked", "--quiet", "--profile", PROFILE])
+        .args(["--package", "anabranch-core", "--lib"])
+        .args(["cursor::tests::explore", "--", "--nocapture"])
+        .env("ANABRANCH_EXPLORE", "all")
+        .env("ANABRANCH_EXPLORE_WALKS", "200")
+        .current_dir(root());
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let variable = match arg.as_str() {
+            "--only" => "ANABRANCH_EXPLORE",
+            "--bound" => "ANABRANCH_EXPLORE_BOUND",
+            "--walks" => "ANABRANCH_EXPLORE_WALKS",
+            other => bail!("unknown argument `{other}`; see `cargo xtask`"),
+        };
+        let Some(value) = args.next() else {
+            bail!("`{arg}` needs a value")
+        };
+        command.env(variable, value);
+    }
+    let status = command.status().context("cannot start cargo")?;
+    if !status.success() {
+        bail!("a setting does not hold, or a fault was not found");
+    }
+    Ok("no violation in what was explored, and every planted fault was found".into())
 }
 
 /// Anabranch and Apache Kafka in one run.

@@ -1,7 +1,9 @@
 //! House rules as a check: what a lint cannot see.
 
+use crate::claims;
 use crate::step::root;
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
@@ -28,13 +30,18 @@ pub(crate) fn run() -> Result<()> {
         .output()
         .context("cannot start git")?;
     let files = String::from_utf8(listed.stdout).context("a file name is not UTF-8")?;
-    let mut faults = Vec::new();
+    let (mut faults, mut claims) = (Vec::new(), BTreeSet::new());
     for file in files.lines().filter(|file| file.ends_with(".rs")) {
         let Ok(text) = fs::read_to_string(root().join(file)) else {
             continue;
         };
         check(file, &text, &mut faults);
+        if file.starts_with("crates/") {
+            claims.extend(claims::tests_in(&text));
+        }
     }
+    let page = fs::read_to_string(root().join(claims::PAGE)).unwrap_or_default();
+    faults.extend(claims::faults(&page, &claims, |path| root().join(path).exists()));
     for file in [
         "README.md",
         "ARCHITECTURE.md",

@@ -6,7 +6,7 @@ mod common;
 
 use anabranch_core::cursor::{SliceId, SliceOffset};
 use anabranch_server::admin::model;
-use anabranch_wire::batch::BatchBuilder;
+use anabranch_wire::batch::{BatchBuilder, BatchIter};
 use anabranch_wire::msg::*;
 use bytes::Bytes;
 use common::group::*;
@@ -138,11 +138,12 @@ impl Member {
     }
 }
 
-/// Record n has the key and the timestamp n.
+/// Record n has the key, the value and the timestamp n.
 fn numbered(numbers: std::ops::Range<i64>) -> Bytes {
     let mut builder = BatchBuilder::new();
     for n in numbers {
-        builder.append(n, Some(n.to_string().as_bytes()), Some(b"value"), &[]);
+        let text = n.to_string();
+        builder.append(n, Some(text.as_bytes()), Some(text.as_bytes()), &[]);
     }
     builder.finish().unwrap()
 }
@@ -337,4 +338,48 @@ async fn lag_is_not_changed_by_a_division_and_who_shares_is_told() {
         );
     }
     assert!(answer.contains("anabranch_group_idle_members{consumergroup=\"g\"} 0\n"));
+}
+
+impl Member {
+    /// Reads its share to the end and commits as it goes; the numbers of the records.
+    async fn read_all(&mut self, reader: &mut Client, at: SliceOffset) -> Vec<i64> {
+        let (mut at, mut seen) = (at.to_wire(), Vec::new());
+        loop {
+            let found = reader.fetch("t", 0, at, 200).await;
+            assert_eq!(found.error_code, 0);
+            let numbers = values(&found);
+            if numbers.is_empty() {
+                return seen;
+            }
+            seen.extend(numbers.iter().map(|number| number.parse::<i64>().unwrap()));
+            let bytes = found.records.unwrap().into_bytes();
+            let last = BatchIter::new(&bytes).last().unwrap().unwrap();
+            at = last.1.next_offset();
+            self.commit(at).await;
+        }
+    }
+}
+
+/// The whole program does it, for clients that know nothing of it.
+#[tokio::test]
+async fn claim_15_the_program_divides_what_remains_of_a_partition_between_two_members() {
+    let server = TestServer::start().await;
+    let [(mut a, at_a), (mut b, at_b)] = divided(&server, LIBRDKAFKA).await;
+    let mut readers = [
+        LIBRDKAFKA.connect(&server).await,
+        LIBRDKAFKA.connect(&server).await,
+    ];
+    let [reader_a, reader_b] = &mut readers;
+    let (of_a, of_b) = tokio::join!(a.read_all(reader_a, at_a), b.read_all(reader_b, at_b));
+    let half = usize::try_from(RECORDS).unwrap() / 2;
+    assert!(
+        of_a.len().abs_diff(half) <= half / 50,
+        "{} and {}",
+        of_a.len(),
+        of_b.len()
+    );
+    assert!(of_a.is_sorted() && of_b.is_sorted());
+    let mut all = [of_a, of_b].concat();
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..RECORDS), "each record once");
 }

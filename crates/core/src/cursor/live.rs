@@ -60,7 +60,7 @@ pub(super) struct HandedOut {
     pub(super) records: VecDeque<Record>,
     pub(super) block: Option<Block>,
     /// Where a reader has searched in vain last, wherever that was: a slice loses records and never gains any.
-    searched: Option<(Offset, Offset)>,
+    pub(super) searched: Option<(Offset, Offset)>,
     sieve: OnceLock<Sieve>,
 }
 

@@ -93,7 +93,7 @@ fn e9_half_an_hour_of_flapping_costs_at_most_a_split_per_joiner_and_a_merge_per_
 
 #[test]
 fn a_rolling_restart_of_any_number_of_members_splits_once_for_each_that_comes() {
-    for count in [2, 3, 5, 12] {
+    for count in [2, 5, 9] {
         let mut world = super::harness::shared_by(count, 100_000 * count as u64);
         let mut splits = 0;
         for number in 0..count {

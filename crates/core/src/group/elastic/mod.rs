@@ -51,6 +51,8 @@ mod software;
 mod view;
 
 #[cfg(test)]
+mod claims_test;
+#[cfg(test)]
 mod eligible_test;
 #[cfg(test)]
 mod family_test;

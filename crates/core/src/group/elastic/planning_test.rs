@@ -15,8 +15,8 @@ use crate::ids::{Offset, TopicId};
 use crate::slots::SlotSet;
 
 /// A log in which the record of each offset has the slot `7 * offset`.
-struct Log {
-    end: Offset,
+pub(super) struct Log {
+    pub(super) end: Offset,
 }
 
 fn slot_of(offset: Offset) -> u16 {
@@ -41,18 +41,18 @@ impl Counts for Uncounted {
 
 impl World {
     /// A backlog that is worth dividing.
-    fn with_backlog(names: &[&'static str], end: Offset) -> Self {
+    pub(super) fn with_backlog(names: &[&'static str], end: Offset) -> Self {
         let mut world = Self::new(names);
         let key = world.key();
         world.bench.topics.ends.insert(key, end);
         world
     }
 
-    fn end(&self) -> Offset {
+    pub(super) fn end(&self) -> Offset {
         self.bench.topics.ends[&self.key()]
     }
 
-    fn plan(&mut self) {
+    pub(super) fn plan(&mut self) {
         let (now, topics, log) = (self.bench.now, self.bench.topics.clone(), Log { end: self.end() });
         let (wanted, effects) = self.bench.coordinator.plan(now, &topics, &log);
         assert_eq!(wanted, BTreeSet::new(), "everything is counted");
@@ -60,7 +60,7 @@ impl World {
     }
 
     /// Time passes; the planner thinks and members heartbeat.
-    fn live(&mut self, seconds: u64) {
+    pub(super) fn live(&mut self, seconds: u64) {
         for _ in 0..seconds {
             self.bench.pass(1_000);
             self.plan();
@@ -70,7 +70,7 @@ impl World {
     }
 
     /// A member reads up to `records` records, and commits twice: in the middle and at the end.
-    fn work(&mut self, member: &str, records: usize) -> Vec<Offset> {
+    pub(super) fn work(&mut self, member: &str, records: usize) -> Vec<Offset> {
         let position = self.position(member);
         let SliceFetch::Read { plan, .. } = self.bench.coordinator.locate_slice(self.key(), position) else {
             panic!("{member} can read");
@@ -88,7 +88,7 @@ impl World {
         found
     }
 
-    fn kinds(&self) -> Vec<&'static str> {
+    pub(super) fn kinds(&self) -> Vec<&'static str> {
         let entries = self.bench.coordinator.decisions_of("g");
         entries
             .filter_map(|(_, entry, _)| match entry {

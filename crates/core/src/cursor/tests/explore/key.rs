@@ -86,6 +86,9 @@ impl Scene {
             bytes.number(slice.known);
             bytes.number(i64::from(slice.is_known));
             bytes.number(slice.block.map_or(-1, |block| block.until));
+            let (from, to) = slice.searched.unwrap_or((-1, -1));
+            bytes.number(from);
+            bytes.number(to);
             slice
                 .records
                 .iter()
