@@ -163,6 +163,7 @@ impl Step<'_> {
             // Whoever gets the slots does not know what was searched in vain, and outsiders have seen it as done.
             (front, pos) = self.undone_in(name, chain, front, pos);
         }
+        let was_blind = self.live.is_blind(name);
         let front = chain.slices[front].id;
         let stays = chain.position()
             == Position {
@@ -180,6 +181,10 @@ impl Step<'_> {
             opened,
             note,
         });
+        // What was not known may be behind the member now, and then nobody will ask for it to be recalled.
+        if was_blind && !self.live.is_blind(name) {
+            self.settle(name);
+        }
     }
 
     /// The first slice from `front` on of which something may still have to be done, and from where on.

@@ -220,3 +220,33 @@ fn the_text_of_a_commit_is_not_shown_with_another_offset() {
     assert_eq!(bench.step(|step| step.back_to_plain(&probe)), Ok(4));
     assert_eq!(text(&bench), "");
 }
+
+#[test]
+fn a_commit_that_leaves_behind_what_a_restart_forgot_settles_what_is_known() {
+    let mut bench = Bench::held(&[0, 1, 0]);
+    bench.release("a", &half(0)).unwrap();
+    bench.fetch(2, 0, 9);
+    bench.jump_grant("a", &half(0)).unwrap();
+    bench.crash();
+    assert_eq!(bench.fetch(3, 0, 9), Some((3, vec![0, 2], 3)));
+    let (name, _) = bench.chain("a");
+    bench.step(|step| step.refresh(name)).unwrap();
+    assert_eq!(bench.commit("a", 3, 3), Committed::Moved);
+    assert_eq!(bench.slices("a"), [4], "of 3 nothing is left");
+}
+
+#[test]
+fn a_commit_that_leaves_behind_what_a_restart_forgot_opens_fences() {
+    let mut bench = Bench::held(&[0, 1, 0]);
+    bench.fetch(1, 0, 2);
+    bench.release("a", &half(1)).unwrap();
+    bench.crash();
+    let (name, _) = bench.chain("a");
+    assert_eq!(bench.fetch(2, 2, 9), Some((2, vec![2], 3)));
+    bench.step(|step| step.refresh(name)).unwrap();
+    bench.log.push(0);
+    assert_eq!(bench.fetch(3, 3, 9), Some((3, vec![3], 4)));
+    assert_eq!(bench.grantable(), [None, None]);
+    assert_eq!(bench.commit("a", 3, 4), Committed::Moved);
+    assert_eq!(bench.grantable(), [None, Some(2)]);
+}
