@@ -49,7 +49,7 @@ enum Command {
 
 #[derive(Args)]
 struct RunArgs {
-    /// One short round: rougher numbers in about ten minutes
+    /// One short round: rougher numbers in less than half an hour
     #[arg(long)]
     quick: bool,
     /// Only these ids, such as P1,P5; E stands for E1 to E11

@@ -77,14 +77,17 @@ fn churn(
 ) -> Result<Churn> {
     let site = Site::start(stage, cpu)?;
     let seconds = SETTLING + BETWEEN * (changes + 2);
+    let partitions = if stage.contender.is_kafka() {
+        KAFKA_PARTITIONS
+    } else {
+        1
+    };
+    // More than nine members can do meanwhile; and more in each of Kafka's partitions than a member that reads no other
+    // can do, so that nobody is without a record because its partitions are drained.
+    let a_second = 10_000.max(1_200 * u32::from(partitions));
     let backlog = Backlog {
-        partitions: if stage.contender.is_kafka() {
-            KAFKA_PARTITIONS
-        } else {
-            1
-        },
-        // More than nine members can do meanwhile.
-        ..Backlog::new(u32::try_from(seconds.as_secs())? * 10_000, Keys::Uniform)
+        partitions,
+        ..Backlog::new(u32::try_from(seconds.as_secs())? * a_second, Keys::Uniform)
     };
     let written = site.topic("e5", backlog)?;
     let mut crew = Crew::new(Job {
