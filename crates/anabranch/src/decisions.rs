@@ -98,16 +98,18 @@ pub(crate) fn lines(decisions: &[Decision]) -> String {
     let mut text = String::new();
     for decision in decisions {
         let time = format_time_ms(decision.time_ms);
-        let (group, place) = (&decision.group, place(decision));
-        text.push_str(&format!("{time}  {group}{place}  {}\n", sentence(decision)));
+        let at = format!("{}{}", decision.group, place(decision));
+        text.push_str(&format!("{time}  {}  {}\n", at.trim_start(), sentence(decision)));
     }
     text
 }
 
-/// Where a decision applies: ` orders/0`, or nothing if to the whole group.
+/// Where a decision applies: ` orders/0`, ` orders` if to the queues of a topic, nothing if to the whole group.
 fn place(decision: &Decision) -> String {
     if decision.topic.is_empty() {
         String::new()
+    } else if decision.partition < 0 {
+        format!(" {}", decision.topic)
     } else {
         format!(" {}/{}", decision.topic, decision.partition)
     }

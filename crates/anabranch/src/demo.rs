@@ -1,4 +1,5 @@
-//! `anabranch demo`: a backlog in one partition, members that come and go, and a check of every record.
+//! `anabranch demo`: a backlog in one partition, members that come and go, and a check of every record. Of queue mode there is
+//! another one, in `queues`.
 //!
 //! ```text
 //! place (own broker or a running one) <- backlog <- workload (keys drawn, or lines of a file)
@@ -18,6 +19,7 @@ mod member;
 mod oracle;
 mod place;
 mod play;
+mod queues;
 mod report;
 mod screen;
 mod timeline;
@@ -33,7 +35,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use regex::bytes::Regex;
 
-use self::place::Place;
+use self::place::{Made, Place};
 use self::play::{Played, Script};
 use self::report::{Facts, Report};
 use self::screen::Screen;
@@ -47,6 +49,7 @@ use crate::produce::unescape;
 const EXAMPLES: &str = "\
 Examples:
   anabranch demo                                       a broker of its own, for under a minute
+  anabranch demo --mode queues                         queues that follow their consumers
   anabranch demo --members 8 --zipf 1.0 --keys 10000   an uneven backlog
   anabranch demo --input access.log --key-column 1 --delimiter ' '
   anabranch demo -b 127.0.0.1:9092 --protocol consumer with a broker that runs already
@@ -71,9 +74,27 @@ impl Protocol {
     }
 }
 
+/// What the demo shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Mode {
+    /// A backlog in one partition is divided among the members.
+    Slices,
+    /// The number of queues follows the members.
+    Queues,
+}
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
+    /// What is shown: slices, a backlog that is divided, or queues, whose number follows the members.
+    #[arg(
+        long,
+        value_name = "MODE",
+        value_enum,
+        default_value = "slices",
+        hide_possible_values = true
+    )]
+    mode: Mode,
     /// How many members come.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
     members: u32,
@@ -161,9 +182,16 @@ fn exponent(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(args: &Args, format: Format) -> Outcome {
+    if args.mode == Mode::Queues {
+        return queues::run(args, format);
+    }
     let workload = workload(args)?;
     let interrupted = crate::interrupt::flag()?;
-    let place = Place::open(&args.connection, &args.admin)?;
+    let made = Made {
+        settings: &[("elastic.mode", "slices")],
+        partitions: Some(1),
+    };
+    let place = Place::open(&args.connection, &args.admin, &made)?;
     let played = perform(args, &place, &workload, format, &interrupted);
     let closed = match &played {
         Ok(_) => place.close(),

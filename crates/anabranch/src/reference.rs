@@ -55,6 +55,10 @@ Ctrl-C.
 record by record: each was delivered; first deliveries of a key rise one by one; a replay runs forward from where it
 starts and never begins below a commit; no two members work on one key at the same time. A record that is delivered again
 is counted, and is no fault: delivery is at least once. `--format json` prints all of it when it ends.
+
+`demo --mode queues` has consumers join one by one and leave one by one while records flow. After each change it waits until the
+queue counts of the topic are their number and each has one queue, and fails if that takes a minute; at the end each record
+must have come, and no queue may hold anything unread.
 ";
 
 /// The page, in Markdown.

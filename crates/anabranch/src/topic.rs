@@ -1,13 +1,14 @@
 //! `anabranch topic`: create, list, describe, alter and delete topics.
 
 mod describe;
+mod queues;
 
 use clap::Subcommand;
 use rdkafka::error::RDKafkaErrorCode;
 use regex::Regex;
 use serde::Serialize;
 
-use crate::client::{Admin, ApiError, ConfigChange, Connection, NewTopic};
+use crate::client::{Admin, AdminUrl, ApiError, ConfigChange, Connection, NewTopic};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format, Table};
 
@@ -17,6 +18,7 @@ Examples:
   anabranch topic list '^orders'
   anabranch topic describe orders
   anabranch topic alter orders --set max.message.bytes=2097152
+  anabranch topic queues orders --explain
   anabranch topic delete orders";
 
 #[derive(Debug, clap::Args)]
@@ -24,6 +26,8 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) connection: Connection,
+    #[command(flatten)]
+    admin: AdminUrl,
     #[command(subcommand)]
     command: TopicCommand,
 }
@@ -39,6 +43,8 @@ enum TopicCommand {
     Describe(describe::Args),
     /// Add partitions to topics or change their settings.
     Alter(AlterArgs),
+    /// Show the queues of a topic with elastic.mode=queues: how many are written and read, and why.
+    Queues(queues::Args),
     /// Delete topics and all their messages.
     Delete {
         /// The topics to delete.
@@ -104,11 +110,16 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 }
 
 pub(crate) fn run(args: &Args, format: Format) -> Outcome {
+    // What the Kafka protocol has no words for needs no connection of it.
+    if let TopicCommand::Queues(what) = &args.command {
+        return queues::run(&args.admin.open()?, what, format);
+    }
     let admin = Admin::connect(&args.connection)?;
     match &args.command {
+        TopicCommand::Queues(_) => Ok(()),
         TopicCommand::Create(args) => create(&admin, args, format),
         TopicCommand::List(args) => list(&admin, args, format),
-        TopicCommand::Describe(what) => describe::run(&args.connection, &admin, what, format),
+        TopicCommand::Describe(what) => describe::run((&args.connection, &args.admin), &admin, what, format),
         TopicCommand::Alter(args) => alter(&admin, args, format),
         TopicCommand::Delete { names } => {
             let results = admin.delete_topics(names)?;

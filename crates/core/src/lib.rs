@@ -16,6 +16,7 @@ pub mod limits;
 pub mod log;
 pub mod meta;
 pub mod node;
+pub mod queues;
 mod refused;
 pub mod sieve;
 pub mod slots;

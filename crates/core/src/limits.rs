@@ -207,6 +207,8 @@ limits! {
             "Decisions and refusals that are kept of each group, the newest of them.";
         DECISIONS_PER_GROUP_BYTES_MAX: usize = MIB, "decisions.per.group.bytes.max", "bytes",
             "Size of the decisions and refusals that are kept of each group, with the inputs they were made from.";
+        QUEUE_DECISIONS_PER_TOPIC_MAX: usize = 128, "queue.decisions.per.topic.max", "entries",
+            "Decisions about the queues of a topic that are kept, the newest of them.";
     }
 
     "Divided cursors" {

@@ -1,12 +1,19 @@
 //! What the broker does without being asked. When each of these is due is the owner's to know.
 
-use anabranch_core::ids::{LogId, Lsn, Now, Offset};
+use anabranch_core::Refused;
+use anabranch_core::ids::{LogId, Lsn, Now, Offset, TopicId};
 use anabranch_core::log::{LogStats, Run};
 use anabranch_core::meta::Command;
-use anabranch_core::node::LogEffect;
+use anabranch_core::node::{LogEffect, QueueOrder, QueuesView};
 use anabranch_store::{Store, StoredRange};
 
 use crate::{Engine, Journal, Outcome};
+
+/// Changes of the queue counts that are made at once, at most; more follow the next time.
+const QUEUE_CHANGES_MAX: usize = 8;
+
+/// Without an occasion, topics in queue mode are looked at so often, milliseconds: what a missed event could cost.
+const QUEUES_INTERVAL_MS: u64 = 1_000;
 
 /// Records that retention has decided to delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +68,53 @@ impl<J: Journal> Engine<J> {
             ((), coordinator.expire(now, topics))
         })
         .1
+    }
+
+    /// Changes the queue counts of topics in queue mode that are due. With it comes when to do so again if nothing happens,
+    /// monotonic milliseconds; `None` if no topic is in queue mode.
+    pub fn adjust_queues(&mut self, now: Now) -> (Option<u64>, Outcome) {
+        let ((), mut outcome) = self.update(now, |update| {
+            // One change may be followed by another; each brings the counts nearer to where they stay.
+            for _ in 0..QUEUE_CHANGES_MAX {
+                let due = update.node_mut().queues_due(now);
+                if due.is_empty() {
+                    break;
+                }
+                update.run(due);
+            }
+        });
+        if self.node.state().queues().is_empty() {
+            return (None, outcome);
+        }
+        let ((), more) = self.group(now, |coordinator, topics, now| {
+            ((), coordinator.recheck_queues(now, topics))
+        });
+        outcome.absorb(more);
+        let latest = now.mono_ms.saturating_add(QUEUES_INTERVAL_MS);
+        let next = self.node.next_queues().unwrap_or(latest).min(latest);
+        (Some(next), outcome)
+    }
+
+    /// Does what an operator wants of a topic's queues, and what follows from it at once. Errors as
+    /// [`anabranch_core::node::Node::order_queues`].
+    pub fn order_queues(
+        &mut self,
+        now: Now,
+        topic: &str,
+        order: QueueOrder,
+    ) -> (Result<(), Refused>, Outcome) {
+        let (result, mut outcome) = self.update(now, |update| {
+            let commands = update.node_mut().order_queues(now, topic, order)?;
+            update.run(commands);
+            Ok(())
+        });
+        outcome.absorb(self.adjust_queues(now).1);
+        (result, outcome)
+    }
+
+    /// A topic in queue mode as it is now; `None` if it is not.
+    pub fn queues_view(&mut self, now: Now, topic: TopicId) -> Option<QueuesView> {
+        self.node.queues_view(now, topic)
     }
 
     /// Lets the coordinator act on what is due.

@@ -75,7 +75,7 @@ pub struct Engine<J> {
     pub(crate) node: Node,
     pub(crate) journal: J,
     next_token: u64,
-    state_bytes: u64,
+    pub(crate) state_bytes: u64,
 }
 
 impl<J: Journal> Engine<J> {
@@ -226,7 +226,7 @@ pub struct Update<'a, J> {
     /// The moment of the request.
     pub now: Now,
     gone: Vec<LogId>,
-    /// Whether topics have come, gone or grown.
+    /// Whether topics have come, gone or grown, or have other queues.
     topics: bool,
 }
 
@@ -252,7 +252,10 @@ impl<J: Journal> Update<'_, J> {
         for command in commands {
             self.topics |= matches!(
                 command,
-                Command::CreateTopic { .. } | Command::DeleteTopic { .. } | Command::CreatePartitions { .. }
+                Command::CreateTopic { .. }
+                    | Command::DeleteTopic { .. }
+                    | Command::CreatePartitions { .. }
+                    | Command::SetQueues { .. }
             );
             let effects = node.apply(&command);
             self.gone.extend(effects.iter().filter_map(|effect| match effect {

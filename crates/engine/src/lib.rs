@@ -44,4 +44,6 @@ pub use engine::{Engine, Journal, Outcome, Update};
 pub use recovery::Recovery;
 
 #[cfg(test)]
+mod queues_test;
+#[cfg(test)]
 mod tests;

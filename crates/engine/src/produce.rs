@@ -2,10 +2,14 @@
 //!
 //! [`target`] and [`Engine::append`] need the engine, and so the owner's lock; [`check`] between them, which looks at every
 //! byte, does not.
+//!
+//! In queue mode a batch may be stored in another partition than the one it was addressed to ([`Node::home`]). Which one is
+//! decided when it is appended, since it may change at any time before.
 
 use anabranch_core::ids::{LogId, Lsn, Now, Offset};
 use anabranch_core::limits::{DECOMPRESSED_BATCH_BYTES_MAX, DECOMPRESSION_RATIO_MAX};
 use anabranch_core::log::{Append, AppendError, BatchFacts, Log};
+use anabranch_core::meta::Command;
 use anabranch_core::node::{Node, TopicRef};
 use anabranch_store::Batch;
 use anabranch_wire::ErrorCode;
@@ -29,11 +33,12 @@ pub struct Target {
 /// A batch that is in the log, by this call or an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
-    /// Offset of its first record.
+    /// Offset of its first record in the partition that it was addressed to; -1, Kafka's "unknown", if it is stored in another
+    /// one, which queue mode does: the offset would not be true of the partition that the client knows.
     pub base_offset: Offset,
     /// The time it was given, for a topic with LogAppendTime.
     pub log_append_time_ms: Option<i64>,
-    /// First offset of the log that exists; -1 if the log has gone.
+    /// First offset of the log that exists; -1 if the log has gone, or the batch is stored in another one.
     pub log_start_offset: Offset,
     /// It was there already.
     pub is_duplicate: bool,
@@ -83,6 +88,7 @@ impl<J: Journal> Engine<J> {
         header: &BatchHeader,
         bytes: Bytes,
     ) -> Result<Appended, AppendError> {
+        let home = self.node.home(log);
         match self.node.append(now, log, &BatchFacts::from(header))? {
             Append::Duplicate {
                 base_offset,
@@ -94,18 +100,35 @@ impl<J: Journal> Engine<J> {
                 leader_epoch,
                 log_append_time_ms,
             } => {
+                self.note_addressed(log, home, header);
                 // The order of the queue is the order of offsets: nothing comes in between.
                 let after = self.journal.append_batch(Batch {
-                    log,
+                    log: home,
                     base_offset,
                     leader_epoch,
                     last_offset: base_offset + i64::from(header.last_offset_delta),
                     max_timestamp: log_append_time_ms.unwrap_or(header.max_timestamp),
                     bytes: stamped(bytes, log_append_time_ms),
                 });
+                self.node.appended(home, after);
                 self.node.appended(log, after);
-                Ok(self.appended(log, base_offset, log_append_time_ms, false, after))
+                let told = if home == log { base_offset } else { -1 };
+                Ok(self.appended(log, told, log_append_time_ms, false, after))
             }
+        }
+    }
+
+    /// Says of the batch that follows where it was addressed, if that is not where it is stored and its sequence number counts
+    /// there.
+    fn note_addressed(&mut self, log: LogId, home: LogId, header: &BatchHeader) {
+        let addressed = self
+            .node
+            .log(log)
+            .filter(|_| home != log && header.producer_id >= 0);
+        if let Some(partition) = addressed.map(Log::partition) {
+            let note = Command::Addressed { log: home, partition }.encode();
+            self.state_bytes += note.len() as u64;
+            self.journal.append_state(note);
         }
     }
 
@@ -134,7 +157,10 @@ impl<J: Journal> Engine<J> {
         Appended {
             base_offset,
             log_append_time_ms,
-            log_start_offset: self.node.log(log).map_or(-1, Log::start),
+            log_start_offset: match base_offset {
+                -1 => -1,
+                _ => self.node.log(log).map_or(-1, Log::start),
+            },
             is_duplicate,
             after,
         }

@@ -17,16 +17,16 @@ use crate::fetch::{Fetch, FetchError, Place, Source, Want, WantTopic};
 use crate::slices::ScanCache;
 use crate::{Engine, Outcome, Recovery, produce, tell_store};
 
-type Tested = Engine<Arc<Store>>;
+pub(super) type Tested = Engine<Arc<Store>>;
 
-fn at(ms: u64) -> Now {
+pub(super) fn at(ms: u64) -> Now {
     Now {
         mono_ms: 1_000 + ms,
         wall_ms: 1_700_000_000_000 + i64::try_from(ms).unwrap(),
     }
 }
 
-fn open(disk: &Arc<SimDisk>) -> Tested {
+pub(super) fn open(disk: &Arc<SimDisk>) -> Tested {
     let mut recovery = Recovery::new(Options {
         node_id: 1,
         cluster_id: "test".to_owned(),
@@ -48,7 +48,7 @@ fn open(disk: &Arc<SimDisk>) -> Tested {
 }
 
 /// Commits all that is queued, as the commit thread and its listener do.
-fn commit(engine: &mut Tested) -> Vec<LogEffect> {
+pub(super) fn commit(engine: &mut Tested) -> Vec<LogEffect> {
     while engine.store().commit_once() == Step::Committed {}
     let tails: Vec<_> = engine
         .node()
@@ -78,7 +78,7 @@ fn create(engine: &mut Tested, configs: &[(&str, &str)]) -> LogId {
     engine.node().topic_by_name("t").unwrap().logs[0]
 }
 
-fn batch(records: usize, bytes: usize, producer: Option<(i64, i32)>) -> (BatchHeader, Bytes) {
+pub(super) fn batch(records: usize, bytes: usize, producer: Option<(i64, i32)>) -> (BatchHeader, Bytes) {
     let mut builder = BatchBuilder::new();
     if let Some((id, sequence)) = producer {
         builder.producer(id, 0, sequence);

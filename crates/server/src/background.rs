@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | deadlines | at the coordinator's next deadline | expels silent members, ends join phases |
 //! | planning | once what was handed out before is known again; then when something happened to an elastic group, and every `elastic.interval.ms` | counts records, asks the planner |
+//! | queues | when members of a group come or go, when the state changes, when a delay is over, every second | changes the queue counts of topics in queue mode |
 //! | logs | after a deletion is durable | tells the store what is dead |
 //! | upkeep | when a segment is sealed or something was deleted, and every [`UPKEEP_INTERVAL`] | a snapshot if one is due; frees and packs segments |
 //! | retention | every `log.retention.check.interval.ms` | deletes old records, forgets old cursors and producers |
@@ -41,6 +42,9 @@ const COUNTS_MAX: usize = 4;
 /// The planner is not asked again sooner than this, unless something happens.
 const PLAN_PAUSE: Duration = Duration::from_millis(50);
 
+/// Queue counts are not looked at again sooner than this, unless something happens.
+const QUEUES_PAUSE: Duration = Duration::from_millis(10);
+
 /// Rounds of maintenance in a row; more wait for the next occasion.
 const ROUNDS_MAX: usize = 64;
 
@@ -52,6 +56,7 @@ pub(crate) fn spawn(broker: &Arc<Broker>, effects: LogEffects, upkeep: Arc<Notif
     vec![
         until_drained(broker, deadlines(Arc::clone(broker))),
         until_drained(broker, planning(Arc::clone(broker))),
+        until_drained(broker, queues(Arc::clone(broker))),
         until_drained(broker, logs(Arc::clone(broker), effects, Arc::clone(&upkeep))),
         until_drained(broker, keep_up(Arc::clone(broker), upkeep)),
         until_drained(broker, retention(Arc::clone(broker))),
@@ -125,6 +130,18 @@ async fn planning(broker: Arc<Broker>) {
         tokio::select! {
             () = tokio::time::sleep_until(at.max(Instant::now() + PLAN_PAUSE)) => {}
             () = broker.plan_wanted.notified() => {}
+        }
+    }
+}
+
+/// Lets the queue counts of topics follow their groups.
+async fn queues(broker: Arc<Broker>) {
+    loop {
+        let next = broker.adjust_queues();
+        let at = next.map_or_else(|| Instant::now() + LONG, |next| broker.clock.instant(next));
+        tokio::select! {
+            () = tokio::time::sleep_until(at.max(Instant::now() + QUEUES_PAUSE)) => {}
+            () = broker.queues_wanted.notified() => {}
         }
     }
 }

@@ -63,6 +63,8 @@ pub(crate) struct Broker {
     pub(crate) deadline_moved: Notify,
     /// The planner of elastic groups is to be asked.
     pub(crate) plan_wanted: Notify,
+    /// Queue counts may have to change: members came or went, or configurations changed.
+    pub(crate) queues_wanted: Notify,
     /// The planner has decided or refused something.
     pub(crate) decided: Notify,
     counting: Mutex<Counting>,
@@ -138,6 +140,7 @@ impl Broker {
             data_dir,
             deadline_moved: Notify::new(),
             plan_wanted: Notify::new(),
+            queues_wanted: Notify::new(),
             decided: Notify::new(),
             counting: Mutex::new(Counting::default()),
             log_effects,
@@ -154,7 +157,7 @@ impl Broker {
         code.code()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Core> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
         self.core.lock().unwrap_or_else(|poisoned| {
             // A handler panicked in the middle of a change: the state in memory may not be what the journal says.
             self.fail("a request was interrupted by a fault in the broker itself".to_owned());
@@ -171,7 +174,11 @@ impl Broker {
     pub(crate) fn update<T>(&self, work: impl FnOnce(&mut Update<'_>) -> T) -> (T, Lsn) {
         let now = self.clock.now();
         let mut core = self.lock();
+        let before = core.node().state_lsn();
         let (result, outcome) = core.engine.update(now, work);
+        if outcome.after > before {
+            self.queues_wanted.notify_one();
+        }
         (result, self.pass_on(&mut core, outcome))
     }
 
@@ -330,7 +337,7 @@ impl Broker {
     }
 
     /// Tells everybody what has come of a change. Returns the entry that its answer must wait for.
-    fn pass_on(&self, core: &mut Core, outcome: Outcome) -> Lsn {
+    pub(crate) fn pass_on(&self, core: &mut Core, outcome: Outcome) -> Lsn {
         let Outcome {
             after,
             replies,
@@ -346,6 +353,7 @@ impl Broker {
         look_again.into_iter().for_each(|log| core.waits.wake(log));
         if plan_soon {
             self.plan_wanted.notify_one();
+            self.queues_wanted.notify_one();
         }
         let next = core.engine.next_deadline();
         if next.is_some_and(|next| core.armed.is_none_or(|armed| next < armed)) {

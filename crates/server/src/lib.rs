@@ -15,6 +15,7 @@
 //! | `broker` | the lock around the engine, and who is told what comes out of it |
 //! | `durable`, `fetch_wait`, `group_replies` | who waits for what: the disk, records, other members |
 //! | `fetching` | a fetch that may wait: memory, threads, parking |
+//! | `queues` | the counts of topics in queue mode, for tasks and operators |
 //! | `background` | when what happens by itself is due |
 //! | `metrics`, `timed_disk`, `http`, `admin`, `exposition`, `log_limit` | what is told to operators |
 //! | `shutdown`, `clock` | the phases of the end; the only reader of clocks |
@@ -44,6 +45,7 @@ mod http;
 mod listener;
 mod log_limit;
 pub mod metrics;
+mod queues;
 mod server;
 pub mod settings;
 mod shutdown;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use anabranch_server::DEFAULT_HTTP;
-use anabranch_server::admin::model::{Decisions, Group, Order, Refusal};
+use anabranch_server::admin::model::{Decisions, Group, Order, QueueWish, Queues, Refusal};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -158,6 +158,23 @@ impl AdminApi {
     pub(crate) fn switch(&self, group: &str, verb: &str) -> Outcome<Decisions> {
         let nothing = serde_json::Map::new();
         self.post(&format!("groups/{}/{verb}", escape(group)), &nothing)
+    }
+
+    /// A topic in queue mode.
+    pub(crate) fn queues(&self, topic: &str) -> Outcome<Queues> {
+        self.get(&format!("topics/{}/queues", escape(topic)), Duration::ZERO)
+    }
+
+    /// Says how many queues a topic is to have; `None`: as many as its largest group has instances.
+    pub(crate) fn wish_queues(&self, topic: &str, count: Option<u32>) -> Outcome<Queues> {
+        let path = format!("topics/{}/queues/wish", escape(topic));
+        self.post(&path, &QueueWish { count })
+    }
+
+    /// Has queues taken away without waiting until they are read.
+    pub(crate) fn force_queues(&self, topic: &str) -> Outcome<Queues> {
+        let nothing = serde_json::Map::new();
+        self.post(&format!("topics/{}/queues/force", escape(topic)), &nothing)
     }
 
     fn get<T: DeserializeOwned>(&self, path: &str, wait: Duration) -> Outcome<T> {

@@ -13,12 +13,20 @@ use crate::output;
 /// Segment size of the demo's own broker: its data is small, and the folder may lie in memory.
 const SEGMENT_BYTES: u64 = 16 << 20;
 
+/// What the topic is to be.
+pub(crate) struct Made {
+    /// What is set on it.
+    pub(crate) settings: &'static [(&'static str, &'static str)],
+    /// How many partitions; the broker's choice if not given.
+    pub(crate) partitions: Option<i32>,
+}
+
 /// A broker with a topic.
 pub(crate) struct Place {
     connection: Connection,
     /// The broker's administration API, if it may have one.
     pub(crate) api: Option<AdminApi>,
-    /// The topic, of one partition.
+    /// The topic.
     pub(crate) topic: String,
     /// The group that reads it.
     pub(crate) group: String,
@@ -27,7 +35,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// Starts a broker, or takes the one that `connection` names, and creates the topic there.
-    pub(crate) fn open(connection: &Connection, admin: &AdminUrl) -> Outcome<Place> {
+    pub(crate) fn open(connection: &Connection, admin: &AdminUrl, made: &Made) -> Outcome<Place> {
         let (connection, api, own) = if connection.is_named() {
             let told = admin.is_given() || connection.is_local();
             (connection.clone(), told.then(|| admin.open()).transpose()?, None)
@@ -52,28 +60,36 @@ impl Place {
             topic: name,
             own,
         };
-        place.create_topic()?;
+        place.create_topic(made)?;
         Ok(place)
     }
 
-    /// Creates the topic with division switched on; without it where the broker does not know what that is.
-    fn create_topic(&self) -> Outcome {
+    /// Creates the topic; without its settings where the broker does not know what they are.
+    fn create_topic(&self, made: &Made) -> Outcome {
         let admin = Admin::connect(&self.connection)?;
-        let divided = ("elastic.mode".to_owned(), "slices".to_owned());
-        match self.try_topic(&admin, vec![divided])? {
+        let owned = made
+            .settings
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        match self.try_topic(&admin, made.partitions, owned.collect())? {
             Err(error) if error.is(RDKafkaErrorCode::InvalidConfig) => {
-                output::say("this broker has no setting elastic.mode; nothing will be divided");
-                let again = self.try_topic(&admin, Vec::new())?;
+                output::say("this broker has no setting elastic.mode; nothing will be elastic");
+                let again = self.try_topic(&admin, made.partitions, Vec::new())?;
                 again.map_err(|error| crate::topic::topic_failure(&error, &self.topic, "create"))
             }
             created => created.map_err(|error| crate::topic::topic_failure(&error, &self.topic, "create")),
         }
     }
 
-    fn try_topic(&self, admin: &Admin, config: Vec<(String, String)>) -> Outcome<Result<(), ApiError>> {
+    fn try_topic(
+        &self,
+        admin: &Admin,
+        partitions: Option<i32>,
+        config: Vec<(String, String)>,
+    ) -> Outcome<Result<(), ApiError>> {
         let topic = NewTopic {
             name: self.topic.clone(),
-            partitions: Some(1),
+            partitions,
             replicas: None,
             config,
         };

@@ -1,13 +1,19 @@
 //! `anabranch topic describe`: what a topic is, where its partitions begin and end, what is set for it.
 
+use std::time::Duration;
+
+use anabranch_server::admin::model;
 use serde::Serialize;
 
 use super::{merge, topic_failure};
 use crate::client::{
-    Admin, ConfigEntry, Connection, OffsetSpec, PartitionOffset, TopicDescription, TopicPartition,
+    Admin, AdminUrl, ConfigEntry, Connection, OffsetSpec, PartitionOffset, TopicDescription, TopicPartition,
 };
 use crate::failure::Outcome;
 use crate::output::{self, Format, Table};
+
+/// How long the administration API may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -27,6 +33,12 @@ struct Topic {
     replicas: usize,
     partitions: Vec<Partition>,
     configs: Vec<ConfigEntry>,
+    /// Which partitions are written and read in queue mode, if the broker can tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queues: Option<model::Queues>,
+    /// Its elastic.mode is queues.
+    #[serde(skip)]
+    is_queued: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -43,7 +55,12 @@ struct Partition {
     bytes: Option<i64>,
 }
 
-pub(crate) fn run(connection: &Connection, admin: &Admin, args: &Args, format: Format) -> Outcome {
+pub(crate) fn run(
+    (connection, url): (&Connection, &AdminUrl),
+    admin: &Admin,
+    args: &Args,
+    format: Format,
+) -> Outcome {
     let mut failures = Vec::new();
     let mut found = Vec::new();
     for (name, described) in admin.describe_topics(&args.names)? {
@@ -52,11 +69,14 @@ pub(crate) fn run(connection: &Connection, admin: &Admin, args: &Args, format: F
             Err(error) => failures.push(topic_failure(&error, &name, "describe")),
         }
     }
-    let topics = if found.is_empty() {
+    let mut topics = if found.is_empty() {
         Vec::new()
     } else {
         complete(connection, admin, found, args.all_configs)?
     };
+    for topic in topics.iter_mut().filter(|topic| topic.is_queued) {
+        topic.queues = queues(connection, url, topic)?;
+    }
     match format {
         Format::Json => output::print_json(&topics)?,
         Format::Text => {
@@ -117,6 +137,9 @@ fn complete(
         let mut entries = entries
             .and_then(|entries| std::mem::replace(entries, Ok(Vec::new())).ok())
             .unwrap_or_default();
+        let is_queued = entries
+            .iter()
+            .any(|one| one.name == "elastic.mode" && one.value == "queues");
         entries.retain(|entry| all_configs || entry.of_topic);
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         topics.push(Topic {
@@ -126,9 +149,32 @@ fn complete(
             name: topic.name,
             id: topic.id,
             internal: topic.internal,
+            queues: None,
+            is_queued,
         });
     }
     Ok(topics)
+}
+
+/// The queues of a topic as the administration API shows them: that of the listener that was named, else the usual one if the
+/// broker is on this machine, too. An addition, never a condition.
+fn queues(connection: &Connection, url: &AdminUrl, topic: &Topic) -> Outcome<Option<model::Queues>> {
+    if !url.is_given() && !connection.is_local() {
+        return Ok(None);
+    }
+    match url.open()?.with_patience(PATIENCE).queues(&topic.name) {
+        // The usual listener may be that of another broker on this machine, with a topic of the same name.
+        Ok(found) => {
+            let same = usize::try_from(found.facade) == Ok(topic.partitions.len());
+            Ok((url.is_given() || same).then_some(found))
+        }
+        Err(failure) => {
+            if url.is_given() {
+                output::say(&format!("the queues of {} are not shown: {failure}", topic.name));
+            }
+            Ok(None)
+        }
+    }
 }
 
 /// The offset of a partition in a list of answers; `None` if the broker did not say.
@@ -154,6 +200,10 @@ fn text(topic: &Topic) -> String {
     for (i, config) in topic.configs.iter().enumerate() {
         let name = if i == 0 { "Configs" } else { "" };
         text.push_str(&format!("{name:<12}{}={}\n", config.name, config.value));
+    }
+    if let Some(queues) = &topic.queues {
+        text.push('\n');
+        text.push_str(&super::queues::summary(queues));
     }
     let mut table = Table::new(&[
         "PARTITION",

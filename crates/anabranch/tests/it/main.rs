@@ -12,6 +12,8 @@ mod elastic;
 #[cfg(test)]
 mod groups;
 #[cfg(test)]
+mod queues;
+#[cfg(test)]
 mod serve;
 #[cfg(test)]
 mod settings;

@@ -41,7 +41,7 @@ rows! {
     MODE: "elastic.mode", String, "off", Check::OneOf(&["off", "queues", "slices"]),
         "How a topic follows the size of its groups. slices: the unread records of a partition are divided by key among \
          the members, when some have nothing to do. off: as Apache Kafka; nothing is divided any more. \
-         queues: the number of queues follows the largest group; not built yet, so that for now it is as off.";
+         queues: the number of queues of the topic follows the largest group, and nothing is divided; on a group it is as off.";
     OFFSETS: "elastic.offsets", String, "on-split", Check::OneOf(&["always", "on-split"]),
         "When a group's offsets begin to carry the number of a slice. on-split: at the first division, at which the owner \
          of the partition gives it up once. always: accepted, and for now the same.";
@@ -62,6 +62,42 @@ rows! {
          that never commits: nothing is moved away from it until it does.";
     WATCHDOG_FETCH: "elastic.watchdog.fetch.ms", Long, "10000", Check::AtLeast(100),
         "Accepted without effect: a member that was given a share and does not read it is not looked for yet.";
+}
+
+/// A key of queue mode, in the scopes that have it: a topic's queues are the same for all its groups.
+pub(super) struct QueueRow {
+    pub(super) broker: ConfigKey,
+    pub(super) topic: ConfigKey,
+}
+
+macro_rules! queue_rows {
+    ($($row:ident: $name:literal, $kind:expr, $default:literal, $check:expr, $doc:literal;)*) => {
+        $(pub(super) const $row: QueueRow = QueueRow {
+            broker: ConfigKey::new($name, $kind, Some($default), $check,
+                concat!($doc, " Topics can have values of their own.")),
+            topic: ConfigKey::new($name, $kind, Some($default), $check, $doc).from(&[($name, 1)]),
+        };)*
+    };
+}
+
+queue_rows! {
+    QUEUES_DRAIN_DELAY: "elastic.queues.drain.delay.ms", Long, "300000", Check::AtLeast(0),
+        "With elastic.mode=queues: how long after the write queue count the read queue count may go down, in milliseconds; \
+         it does if everything in the queues that go has been read, else later.";
+    QUEUES_GROUP_TTL: "elastic.queues.group.ttl.ms", Long, "3600000", Check::AtLeast(0),
+        "With elastic.mode=queues: how long after its last commit a group without members still counts among those that must \
+         have read a queue before it goes, in milliseconds.";
+    QUEUES_MAX: "elastic.queues.max", Int, "64", Check::Between(1, 10_000),
+        "With elastic.mode=queues: the most queues, however many instances a group has; and the partitions of a topic that is \
+         created in this mode without a number of them. Clients see all partitions at all times.";
+    QUEUES_MIN: "elastic.queues.min", Int, "1", Check::Between(1, 10_000),
+        "With elastic.mode=queues: the fewest queues. If the maximum is lower, that wins.";
+    QUEUES_SHRINK_GRACE: "elastic.queues.shrink.grace.ms", Long, "60000", Check::AtLeast(0),
+        "With elastic.mode=queues: how long there must be fewer instances before the write queue count goes down, in \
+         milliseconds: an instance that is back within that time changes nothing.";
+    QUEUES_WRITE_DELAY: "elastic.queues.write.delay.ms", Long, "10000", Check::AtLeast(0),
+        "With elastic.mode=queues: how long after the read queue count the write queue count goes up, in milliseconds: so \
+         long consumers have to come before producers do.";
 }
 
 /// Keys about a group as a whole: topics have none.

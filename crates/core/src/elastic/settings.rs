@@ -125,13 +125,19 @@ impl<'a> ElasticKeys<'a> {
         self.reader(key).count(key)
     }
 
-    /// `elastic.mode`.
+    /// `elastic.mode`. That a topic is in queue mode is not a group's to say; it can only be off for the group, which then
+    /// does not count.
     pub fn mode(&self) -> Mode {
-        match self.text("elastic.mode").as_str() {
-            "slices" => Mode::Slices,
-            "queues" => Mode::Queues,
-            _ => Mode::Off,
+        let mode = mode(&self.text("elastic.mode"));
+        match (self.mode_of_topic(), mode) {
+            (Mode::Queues, Mode::Slices) => Mode::Queues,
+            _ => mode,
         }
+    }
+
+    /// The same for the topic, whatever the group says.
+    pub fn mode_of_topic(&self) -> Mode {
+        mode(self.of_topic.text("elastic.mode").trim())
     }
 
     /// `elastic.commit.evidence`.
@@ -197,6 +203,14 @@ impl Default for GroupElasticSettings {
     }
 }
 
+fn mode(text: &str) -> Mode {
+    match text {
+        "slices" => Mode::Slices,
+        "queues" => Mode::Queues,
+        _ => Mode::Off,
+    }
+}
+
 fn nothing_set(none: &Values) -> Layers<'_> {
     Layers {
         broker: none,
@@ -234,6 +248,20 @@ mod tests {
         assert_eq!(least(&topic, &none), (20, Mode::Off));
         assert_eq!(least(&topic, &group), (30, Mode::Slices));
         assert_eq!(least(&none, &group), (30, Mode::Slices));
+    }
+
+    #[test]
+    fn queue_mode_is_the_topics_to_say() {
+        let none = Values::new();
+        let mode = |text: &str| values(&[("elastic.mode", text)]);
+        let both = |topic, group| ElasticKeys::new(&mode(topic), &mode(group), nothing_set(&none)).mode();
+        assert_eq!(both("queues", "slices"), Mode::Queues);
+        assert_eq!(both("queues", "off"), Mode::Off, "a group that does not count");
+        assert_eq!(both("slices", "off"), Mode::Off);
+        assert_eq!(
+            ElasticKeys::new(&mode("slices"), &mode("queues"), nothing_set(&none)).mode_of_topic(),
+            Mode::Slices
+        );
     }
 
     #[test]

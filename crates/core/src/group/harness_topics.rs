@@ -9,6 +9,8 @@ pub(crate) struct TestTopics {
     rows: Vec<(String, TopicId, i32)>,
     /// Ends of logs.
     pub(crate) ends: std::collections::BTreeMap<(TopicId, i32), i64>,
+    /// The read queue count of all topics, if they are in queue mode.
+    pub(crate) read_queues: Option<i32>,
     /// What all topics go by.
     pub(crate) elastic: crate::elastic::ElasticSettings,
     /// Why no topic may be divided.
@@ -63,6 +65,12 @@ impl Topics for TestTopics {
     }
     fn log_start(&self, _: TopicId, _: i32) -> i64 {
         0
+    }
+    fn next_offset(&self, topic: TopicId, partition: i32) -> i64 {
+        self.log_end(topic, partition)
+    }
+    fn read_queues(&self, _: TopicId) -> Option<i32> {
+        self.read_queues
     }
     fn elastic_mode(&self, _: &str, _: TopicId) -> crate::elastic::Mode {
         self.elastic.mode

@@ -16,6 +16,8 @@
 //! - **A client leads** (`classic`): Connect, Streams, schema registries, assignors that only the clients know. The
 //!   classic barrier, plan opaque to the broker.
 //!
+//! Which partitions there are to assign is smaller for a topic in queue mode (`queues`).
+//!
 //! Cursors (`commit`, `offsets`) belong to the group whatever its kind. Where the broker assigns, several members may share a
 //! partition (`elastic`).
 //!
@@ -45,6 +47,7 @@ pub mod elastic;
 mod ids;
 mod offsets;
 pub mod protocol;
+mod queues;
 mod settings;
 pub mod state;
 mod timers;
@@ -77,6 +80,7 @@ pub use change::GroupChange;
 pub use coordinator::{Coordinator, Effects, Notice};
 pub use describe::{ConsumerDescribed, ConsumerMember, Described, DescribedMember, Listed, MemberView};
 pub use elastic::{CountWanted, Counts, Numbering, Order, Ordered, SliceFetch, SliceRecall};
+pub use queues::{QueueReader, QueueReaders};
 pub use settings::GroupSettings;
 pub use state::Kind;
 pub use topics::{TopicView, Topics};

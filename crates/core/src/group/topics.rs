@@ -27,6 +27,11 @@ pub trait Topics {
     fn log_end(&self, topic: TopicId, partition: i32) -> Offset;
     /// The first offset of a partition's log that exists; 0 if there is no such partition.
     fn log_start(&self, topic: TopicId, partition: i32) -> Offset;
+    /// The offset that the next record of a partition gets, whether the records before it are durable or not; 0 if there is
+    /// no such partition.
+    fn next_offset(&self, topic: TopicId, partition: i32) -> Offset;
+    /// The read queue count of a topic in queue mode: partitions from it on are given to nobody who has read them.
+    fn read_queues(&self, topic: TopicId) -> Option<i32>;
     /// Whether and how a group divides a topic: [`ElasticSettings::mode`] of it, at the cost of one key.
     fn elastic_mode(&self, group: &str, topic: TopicId) -> Mode;
     /// What a commit proves: [`ElasticSettings::evidence`] of it, at the cost of one key.

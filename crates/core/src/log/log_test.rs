@@ -248,12 +248,12 @@ fn producers_are_bounded() {
 #[test]
 fn replay_takes_what_was_accepted_and_nothing_out_of_place() {
     let mut log = log(&[("max.message.bytes", "10")]);
-    log.replay(0, &plain(3), 10).unwrap();
+    log.replay_place(0, &plain(3)).unwrap();
     assert_eq!(
         (log.next_offset(), log.high_watermark(), log.last_append()),
         (3, 3, Lsn(0))
     );
-    let gap = log.replay(4, &plain(1), 10).unwrap_err();
+    let gap = log.replay_place(4, &plain(1)).unwrap_err();
     assert_eq!(
         gap,
         ReplayError::Gap {
@@ -278,6 +278,6 @@ fn damaged_bounds_are_errors() {
         e.ivar(start);
         e.ivar(next);
         let bytes = e.into_bytes();
-        assert!(Log::get(&mut Decoder::new(&bytes), settings(&[])).is_err());
+        assert!(Log::get(&mut Decoder::new(&bytes), settings(&[]), 2).is_err());
     }
 }

@@ -16,11 +16,13 @@
 //! [`Log::appended`] with the LSN, [`Log::committed`] once they are durable. Retention is planned in [`retention`] from
 //! what the store knows about sizes and times.
 //!
-//! After a restart the same state comes from a snapshot and [`Log::replay`] of the batch headers behind it.
+//! After a restart the same state comes from a snapshot and a replay of the batch headers behind it.
 
+mod error;
 pub mod producers;
 pub mod retention;
 
+pub use error::{AppendError, ReplayError};
 pub use producers::{ProducerView, SequenceError};
 pub use retention::{LogStats, Run};
 
@@ -29,8 +31,7 @@ use crate::config::{TimestampType, TopicSettings};
 use crate::ids::{LogId, Lsn, Now, Offset, TopicId};
 use anabranch_wire::ErrorCode;
 use anabranch_wire::batch::BatchHeader;
-use producers::{Kept, Producers, Sequenced};
-use thiserror::Error;
+use producers::{Kept, Place, Producers, Sequenced};
 
 /// No log gets so long: a larger offset in a file is damage, and arithmetic on offsets cannot overflow.
 const OFFSET_MAX: Offset = 1 << 62;
@@ -79,7 +80,7 @@ impl From<&BatchHeader> for BatchFacts {
 pub enum Append {
     /// It is accepted: the store must append it now, before anything else is decided about this log.
     New {
-        /// Offset of its first record.
+        /// Offset of its first record, in the log in which it is to be stored.
         base_offset: Offset,
         /// Leader epoch to write into it.
         leader_epoch: i32,
@@ -88,60 +89,13 @@ pub enum Append {
     },
     /// It is here already; the answer tells the old offset and waits for `lsn`.
     Duplicate {
-        /// Offset of its first record.
+        /// Offset of its first record; -1 if it is stored in another partition than the one it was addressed to.
         base_offset: Offset,
         /// The time it was given, for a topic with LogAppendTime.
         log_append_time_ms: Option<i64>,
         /// The last append of the log: when this is durable, the batch is.
         lsn: Lsn,
     },
-}
-
-/// Why a batch was not accepted.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum AppendError {
-    /// No such log (any more).
-    #[error("the partition does not exist")]
-    UnknownLog,
-    /// Larger than the topic allows.
-    #[error("the batch has {size} bytes; max.message.bytes of the topic is {max}")]
-    TooLarge {
-        /// Bytes of the batch.
-        size: usize,
-        /// What is allowed.
-        max: usize,
-    },
-    /// A timestamp outside the accepted range.
-    #[error("timestamp {timestamp} is more than {max_ms} ms {side} the broker's clock ({now_ms})")]
-    Timestamp {
-        /// The timestamp, in milliseconds.
-        timestamp: i64,
-        /// The broker's clock, in milliseconds.
-        now_ms: i64,
-        /// The bound, in milliseconds.
-        max_ms: i64,
-        /// "ahead of" or "behind".
-        side: &'static str,
-    },
-    /// A batch of a transaction.
-    #[error("transactions are not supported yet")]
-    Transactional,
-    /// The sequence rules of idempotent producers.
-    #[error(transparent)]
-    Sequence(#[from] SequenceError),
-}
-
-impl AppendError {
-    /// The Kafka error code to answer with.
-    pub fn code(&self) -> ErrorCode {
-        match self {
-            Self::UnknownLog => ErrorCode::UnknownTopicOrPartition,
-            Self::TooLarge { .. } => ErrorCode::MessageTooLarge,
-            Self::Timestamp { .. } => ErrorCode::InvalidTimestamp,
-            Self::Transactional => ErrorCode::InvalidTxnState,
-            Self::Sequence(error) => error.code(),
-        }
-    }
 }
 
 /// What a reader may see.
@@ -151,27 +105,6 @@ pub struct FetchBounds {
     pub start: Offset,
     /// First offset that is not visible yet.
     pub high_watermark: Offset,
-}
-
-/// A batch or a command in the journal does not fit the state that the entries before it led to.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ReplayError {
-    /// The bytes of the entry are not valid.
-    #[error("the journal entry cannot be read: {0}")]
-    Codec(#[from] CodecError),
-    /// A batch of a log that no entry created.
-    #[error("the journal holds a batch of log {0}, which does not exist at that point")]
-    UnknownLog(LogId),
-    /// A hole or an overlap between batches.
-    #[error("the batch of log {log} starts at offset {found}, the one before it ended at {expected}")]
-    Gap {
-        /// The log.
-        log: LogId,
-        /// Where it had to start.
-        expected: Offset,
-        /// Where it starts.
-        found: Offset,
-    },
 }
 
 /// The log of one partition.
@@ -191,6 +124,8 @@ pub struct Log {
     producers: Producers,
     /// Derived from the configuration by the node.
     settings: TopicSettings,
+    /// Where batches that are addressed to this partition are stored, if elsewhere; derived by the node, too.
+    home: Option<LogId>,
     /// Runs of unknown age; volatile.
     sightings: retention::Sightings,
 }
@@ -209,6 +144,7 @@ impl Log {
             last_append: Lsn(0),
             producers: Producers::default(),
             settings,
+            home: None,
             sightings: retention::Sightings::default(),
         }
     }
@@ -253,7 +189,7 @@ impl Log {
         self.leader_epoch
     }
 
-    /// The last append that the store reported; `Lsn(0)` if there was none since the start, then all is durable.
+    /// The last append of a batch that is stored here or was addressed here, as the store reported it; `Lsn(0)` if there was none since the start, then all is durable.
     pub fn last_append(&self) -> Lsn {
         self.last_append
     }
@@ -296,30 +232,49 @@ impl Log {
         batch: &BatchFacts,
         producers_max: usize,
     ) -> Result<Append, AppendError> {
+        if let Some(duplicate) = self.admit(now, batch)? {
+            return Ok(duplicate);
+        }
+        let (append, place) = self.place(now, batch);
+        self.remember(now.mono_ms, batch, place, producers_max);
+        Ok(append)
+    }
+
+    /// The first part of [`Log::append`], done by the log that the batch is addressed to: whether it may be appended. If it
+    /// is here already it is returned.
+    pub(crate) fn admit(&mut self, now: Now, batch: &BatchFacts) -> Result<Option<Append>, AppendError> {
         if batch.is_transactional {
             return Err(AppendError::Transactional);
         }
         if let Sequenced::Duplicate(kept) = self.producers.check(now.mono_ms, batch)? {
-            return Ok(self.duplicate(kept));
+            return Ok(Some(self.duplicate(kept)));
         }
         if let Err(error) = self.check_content(now, batch) {
             self.producers.note_refused(now.mono_ms, batch);
             return Err(error);
         }
+        Ok(None)
+    }
+
+    /// The second part, done by the log in which the batch is stored: it gets its offsets.
+    pub(crate) fn place(&mut self, now: Now, batch: &BatchFacts) -> (Append, Place) {
         let log_append_time_ms =
             (self.settings.timestamp_type == TimestampType::LogAppendTime).then_some(now.wall_ms);
-        let base_offset = self.next_offset;
-        self.advance(
-            now.mono_ms,
-            batch,
-            log_append_time_ms.unwrap_or(batch.max_timestamp),
-            producers_max,
-        );
-        Ok(Append::New {
-            base_offset,
+        let place = self.advance(batch, log_append_time_ms.unwrap_or(batch.max_timestamp));
+        let append = Append::New {
+            base_offset: place.base_offset,
             leader_epoch: self.leader_epoch,
             log_append_time_ms,
-        })
+        };
+        (append, place)
+    }
+
+    /// The third part, done by the log that the batch is addressed to: what a retry needs.
+    pub(crate) fn remember(&mut self, mono_ms: u64, batch: &BatchFacts, place: Place, producers_max: usize) {
+        if batch.producer_id >= 0 {
+            self.producers.accept(mono_ms, batch, place);
+            self.producers.shrink_to(producers_max);
+        }
     }
 
     /// Notes that the server refuses a batch for a reason of its own, before it comes to [`Log::append`]; unless it is
@@ -335,19 +290,19 @@ impl Log {
     fn duplicate(&self, kept: Kept) -> Append {
         let append_time = self.settings.timestamp_type == TimestampType::LogAppendTime;
         Append::Duplicate {
-            base_offset: kept.base_offset,
+            base_offset: if kept.is_elsewhere { -1 } else { kept.base_offset },
             log_append_time_ms: append_time.then_some(kept.timestamp),
             lsn: self.last_append,
         }
     }
 
-    /// Takes a batch from the journal. It was accepted once, so only its place is checked.
-    pub(crate) fn replay(
+    /// Takes a batch from the journal into the log in which it is stored. It was accepted once, so only its place is checked.
+    /// The log that it was addressed to is to [`remember`](Log::remember) it.
+    pub(crate) fn replay_place(
         &mut self,
         base_offset: Offset,
         batch: &BatchFacts,
-        max: usize,
-    ) -> Result<(), ReplayError> {
+    ) -> Result<Place, ReplayError> {
         if base_offset != self.next_offset {
             return Err(ReplayError::Gap {
                 log: self.id,
@@ -355,19 +310,21 @@ impl Log {
                 found: base_offset,
             });
         }
-        self.advance(0, batch, batch.max_timestamp, max);
+        let place = self.advance(batch, batch.max_timestamp);
         self.high_watermark = self.next_offset;
-        Ok(())
+        Ok(place)
     }
 
-    fn advance(&mut self, mono_ms: u64, batch: &BatchFacts, timestamp: i64, producers_max: usize) {
-        let last_offset = self.next_offset + i64::from(batch.last_offset_delta.max(0));
-        if batch.producer_id >= 0 {
-            self.producers
-                .accept(mono_ms, batch, self.next_offset, last_offset, timestamp);
-            self.producers.shrink_to(producers_max);
-        }
+    fn advance(&mut self, batch: &BatchFacts, timestamp: i64) -> Place {
+        let base_offset = self.next_offset;
+        let last_offset = base_offset + i64::from(batch.last_offset_delta.max(0));
         self.next_offset = last_offset + 1;
+        Place {
+            base_offset,
+            last_offset,
+            timestamp,
+            is_elsewhere: false,
+        }
     }
 
     fn check_content(&self, now: Now, batch: &BatchFacts) -> Result<(), AppendError> {
@@ -430,6 +387,15 @@ impl Log {
         self.start = self.start.max(offset.min(self.decided_start));
     }
 
+    /// Where batches that are addressed to this partition are stored; `None`: here.
+    pub fn home(&self) -> Option<LogId> {
+        self.home
+    }
+
+    pub(crate) fn set_home(&mut self, home: Option<LogId>) {
+        self.home = home;
+    }
+
     pub(crate) fn set_settings(&mut self, settings: TopicSettings) {
         self.settings = settings;
     }
@@ -466,7 +432,12 @@ impl Log {
         self.producers.put(e);
     }
 
-    pub(crate) fn get(d: &mut Decoder<'_>, settings: TopicSettings) -> Result<Self, CodecError> {
+    /// Reads a log of a snapshot of this format version.
+    pub(crate) fn get(
+        d: &mut Decoder<'_>,
+        settings: TopicSettings,
+        version: u64,
+    ) -> Result<Self, CodecError> {
         let mut log = Self::new(LogId(d.uvar32()?), TopicId(d.id()?), d.ivar32()?, settings);
         log.start = d.ivar()?;
         log.next_offset = d.ivar()?;
@@ -476,7 +447,7 @@ impl Log {
         log.decided_start = log.start;
         log.high_watermark = log.next_offset;
         log.leader_epoch = d.ivar32()?;
-        log.producers = Producers::get(d)?;
+        log.producers = Producers::get(d, version)?;
         Ok(log)
     }
 }

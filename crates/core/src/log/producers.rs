@@ -16,8 +16,11 @@
 //! would be taken as its first; the client renumbers it after the refusal, and the renumbered retry would be lost as a
 //! duplicate. So a refusal of an unknown producer is remembered for a while: only the refused sequence may come next.
 //!
-//! Who is forgotten first is decided by the offset of the last batch, not by a clock, so that a replay of the same
+//! Who is forgotten first is decided by the order of the last batches, not by a clock, so that a replay of the same
 //! batches forgets the same producers. Idle time is counted on the monotonic clock and starts anew after a restart.
+//!
+//! A client counts its sequence numbers for the partition that it addresses. In queue mode ([`crate::queues`]) the batch may
+//! be stored in another one; its sequence numbers are kept here, where it was addressed, and it is marked.
 
 use super::BatchFacts;
 use crate::codec::{CodecError, Decoder, Encoder};
@@ -73,7 +76,7 @@ pub struct ProducerView {
     pub last_sequence: i32,
     /// Largest timestamp of its last batch, in milliseconds.
     pub last_timestamp: i64,
-    /// Offset of its last record.
+    /// Offset of its last record, in whatever partition it is stored.
     pub last_offset: Offset,
 }
 
@@ -85,6 +88,27 @@ pub(super) struct Kept {
     pub(super) base_offset: Offset,
     last_offset: Offset,
     pub(super) timestamp: i64,
+    /// It is stored in another partition than the one it was addressed to.
+    pub(super) is_elsewhere: bool,
+}
+
+/// Where a batch was put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(super) base_offset: Offset,
+    pub(super) last_offset: Offset,
+    pub(super) timestamp: i64,
+    pub(super) is_elsewhere: bool,
+}
+
+impl Place {
+    /// The same, to be remembered by another log than the one in which it is.
+    pub(crate) fn elsewhere(self) -> Self {
+        Self {
+            is_elsewhere: true,
+            ..self
+        }
+    }
 }
 
 /// The verdict on an acceptable batch.
@@ -106,9 +130,21 @@ struct Producer {
     kept: [Kept; KEPT_MAX],
     /// Monotonic time of the last batch; 0 if it came from before the start.
     seen_ms: u64,
+    /// Place of the last batch in the order of all.
+    turn: u64,
 }
 
 impl Producer {
+    fn new(epoch: i16) -> Self {
+        Self {
+            epoch,
+            count: 0,
+            kept: Default::default(),
+            seen_ms: 0,
+            turn: 0,
+        }
+    }
+
     fn batches(&self) -> &[Kept] {
         self.kept.get(..self.count).unwrap_or(&self.kept)
     }
@@ -141,8 +177,9 @@ struct RefusedFirst {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Producers {
     by_id: BTreeMap<i64, Producer>,
-    /// Offset of the last record -> producer: the longest idle comes first.
-    by_last_offset: BTreeMap<Offset, i64>,
+    /// Turn of the last batch -> producer: the longest idle comes first.
+    by_turn: BTreeMap<u64, i64>,
+    next_turn: u64,
     /// Volatile.
     refused: BTreeMap<i64, RefusedFirst>,
 }
@@ -248,45 +285,37 @@ impl Producers {
     }
 
     /// Remembers an accepted batch.
-    pub(super) fn accept(
-        &mut self,
-        mono_ms: u64,
-        batch: &BatchFacts,
-        base: Offset,
-        last: Offset,
-        timestamp: i64,
-    ) {
+    pub(super) fn accept(&mut self, mono_ms: u64, batch: &BatchFacts, place: Place) {
         let kept = Kept {
             first_sequence: batch.base_sequence,
             last_sequence: last_sequence(batch),
-            base_offset: base,
-            last_offset: last,
-            timestamp,
+            base_offset: place.base_offset,
+            last_offset: place.last_offset,
+            timestamp: place.timestamp,
+            is_elsewhere: place.is_elsewhere,
         };
         self.refused.remove(&batch.producer_id);
-        let fresh = || Producer {
-            epoch: batch.producer_epoch,
-            count: 0,
-            kept: Default::default(),
-            seen_ms: 0,
-        };
+        let turn = self.next_turn;
+        self.next_turn += 1;
+        let fresh = || Producer::new(batch.producer_epoch);
         let producer = self.by_id.entry(batch.producer_id).or_insert_with(fresh);
         if producer.count > 0 {
-            self.by_last_offset.remove(&producer.last().last_offset);
+            self.by_turn.remove(&producer.turn);
         }
         if producer.epoch != batch.producer_epoch {
             producer.epoch = batch.producer_epoch;
             producer.count = 0;
         }
         producer.seen_ms = mono_ms;
+        producer.turn = turn;
         producer.push(kept);
-        self.by_last_offset.insert(last, batch.producer_id);
+        self.by_turn.insert(turn, batch.producer_id);
     }
 
     /// Forgets the longest idle producers until at most `max` are left.
     pub(super) fn shrink_to(&mut self, max: usize) {
         while self.by_id.len() > max {
-            let Some((_, id)) = self.by_last_offset.pop_first() else {
+            let Some((_, id)) = self.by_turn.pop_first() else {
                 return;
             };
             self.by_id.remove(&id);
@@ -295,7 +324,7 @@ impl Producers {
 
     /// Forgets producers that were idle for `expiration_ms`.
     pub(super) fn expire(&mut self, now_ms: u64, started_ms: u64, expiration_ms: u64) {
-        while let Some(first) = self.by_last_offset.first_entry() {
+        while let Some(first) = self.by_turn.first_entry() {
             let seen_ms = self
                 .by_id
                 .get(first.get())
@@ -310,48 +339,54 @@ impl Producers {
             .retain(|_, refused| now_ms.saturating_sub(refused.at_ms) < limits::REFUSED_PRODUCER_MS);
     }
 
+    /// The producers in the order of their last batches.
     pub(super) fn put(&self, e: &mut Encoder) {
-        e.list(&self.by_id, |e, (id, producer)| {
+        e.list(&self.by_turn, |e, (_, id)| {
+            let producer = self.by_id.get(id);
             e.ivar(*id);
-            e.ivar(i64::from(producer.epoch));
-            e.list(producer.batches(), |e, kept| {
+            e.ivar(producer.map_or(0, |producer| i64::from(producer.epoch)));
+            e.list(producer.map_or(&[][..], Producer::batches), |e, kept| {
                 e.ivar(i64::from(kept.first_sequence));
                 e.ivar(i64::from(kept.last_sequence));
                 e.ivar(kept.base_offset);
                 e.ivar(kept.last_offset - kept.base_offset);
                 e.ivar(kept.timestamp);
+                e.bool(kept.is_elsewhere);
             });
         });
     }
 
-    pub(super) fn get(d: &mut Decoder<'_>) -> Result<Self, CodecError> {
-        let mut producers = Self::default();
-        d.list(|d| {
-            let id = d.ivar()?;
-            let epoch = d.ivar16()?;
-            let batches = d.list(get_kept)?;
-            let Some(last) = batches.last().filter(|_| batches.len() <= KEPT_MAX) else {
+    /// Reads them back. The first version of the format has them in the order of their ids; then the order of their last
+    /// batches is that of the offsets, since no batch was stored elsewhere.
+    pub(super) fn get(d: &mut Decoder<'_>, version: u64) -> Result<Self, CodecError> {
+        let mut found = d.list(|d| {
+            let (id, epoch) = (d.ivar()?, d.ivar16()?);
+            let batches = d.list(|d| get_kept(d, version))?;
+            if batches.is_empty() || batches.len() > KEPT_MAX {
                 return Err(d.invalid("a producer has no batch, or more than are kept"));
-            };
-            producers.by_last_offset.insert(last.last_offset, id);
-            let mut producer = Producer {
-                epoch,
-                count: 0,
-                kept: Default::default(),
-                seen_ms: 0,
-            };
+            }
+            let mut producer = Producer::new(epoch);
             batches.iter().for_each(|kept| producer.push(*kept));
-            producers.by_id.insert(id, producer);
-            Ok(())
+            Ok((id, producer))
         })?;
-        if producers.by_last_offset.len() != producers.by_id.len() {
-            return Err(d.invalid("two producers share an offset"));
+        if version == 1 {
+            found.sort_by_key(|(_, producer)| producer.last().last_offset);
+        }
+        let mut producers = Self::default();
+        for (id, mut producer) in found {
+            if producers.by_id.contains_key(&id) {
+                return Err(d.invalid("a producer comes twice"));
+            }
+            producer.turn = producers.next_turn;
+            producers.next_turn += 1;
+            producers.by_turn.insert(producer.turn, id);
+            producers.by_id.insert(id, producer);
         }
         Ok(producers)
     }
 }
 
-fn get_kept(d: &mut Decoder<'_>) -> Result<Kept, CodecError> {
+fn get_kept(d: &mut Decoder<'_>, version: u64) -> Result<Kept, CodecError> {
     let (first_sequence, last_sequence) = (d.ivar32()?, d.ivar32()?);
     let (base_offset, delta, timestamp) = (d.ivar()?, d.ivar()?, d.ivar()?);
     let last_offset = base_offset
@@ -364,6 +399,7 @@ fn get_kept(d: &mut Decoder<'_>) -> Result<Kept, CodecError> {
         base_offset,
         last_offset,
         timestamp,
+        is_elsewhere: version > 1 && d.bool()?,
     })
 }
 

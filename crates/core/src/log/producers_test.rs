@@ -38,8 +38,13 @@ impl Bench {
             Sequenced::Duplicate(kept) => Ok((false, kept.base_offset)),
             Sequenced::New => {
                 let (base, last) = (self.next, self.next + i64::from(batch.last_offset_delta));
-                self.producers
-                    .accept(mono_ms, &batch, base, last, batch.max_timestamp);
+                let place = Place {
+                    base_offset: base,
+                    last_offset: last,
+                    timestamp: batch.max_timestamp,
+                    is_elsewhere: false,
+                };
+                self.producers.accept(mono_ms, &batch, place);
                 self.next = last + 1;
                 Ok((true, base))
             }
@@ -51,7 +56,7 @@ impl Bench {
         self.producers.put(&mut e);
         let bytes = e.into_bytes();
         let mut d = Decoder::new(&bytes);
-        let producers = Producers::get(&mut d).unwrap();
+        let producers = Producers::get(&mut d, 2).unwrap();
         d.finish().unwrap();
         Self {
             producers,
@@ -225,7 +230,10 @@ fn damaged_snapshots_are_errors() {
     bench.producers.put(&mut e);
     let bytes = e.into_bytes();
     for cut in 0..bytes.len() {
-        assert!(Producers::get(&mut Decoder::new(&bytes[..cut])).is_err(), "{cut}");
+        assert!(
+            Producers::get(&mut Decoder::new(&bytes[..cut]), 2).is_err(),
+            "{cut}"
+        );
     }
 }
 

@@ -4,6 +4,7 @@ use crate::codec::{CodecError, Decoder, Encoder};
 use crate::config::{Scope, Values};
 use crate::group::GroupChange;
 use crate::ids::{LogId, Offset, TopicId};
+use crate::queues::{Decision, Queues};
 
 /// The format version that commands are written in.
 const VERSION: u8 = 1;
@@ -88,6 +89,23 @@ pub enum Command {
         /// Wall clock in milliseconds.
         clock_ms: i64,
     },
+    /// The queues of a topic changed.
+    SetQueues {
+        /// The topic.
+        id: TopicId,
+        /// Its queues from now on; `None`: it is not in queue mode.
+        queues: Option<Queues>,
+        /// What was decided.
+        decision: Box<Decision>,
+    },
+    /// The next entry is a batch that was addressed to another partition than the one in which it is stored. Said of those
+    /// that have a sequence number, since that counts where they were addressed.
+    Addressed {
+        /// The log in which it is stored.
+        log: LogId,
+        /// The partition that it was addressed to.
+        partition: i32,
+    },
 }
 
 impl Command {
@@ -142,6 +160,17 @@ impl Command {
                 e.u8(8);
                 e.ivar(*clock_ms);
             }
+            Self::SetQueues { id, queues, decision } => {
+                e.u8(9);
+                e.id(&id.0);
+                e.opt(queues.as_ref(), |e, queues| queues.put(e));
+                decision.put(&mut e);
+            }
+            Self::Addressed { log, partition } => {
+                e.u8(10);
+                e.uvar(u64::from(log.0));
+                e.ivar(i64::from(*partition));
+            }
         }
         e.into_bytes()
     }
@@ -192,6 +221,15 @@ impl Command {
             6 => Self::AllocateProducerIds { upto: d.ivar()? },
             7 => Self::Group(GroupChange::get(d)?),
             8 => Self::SetRetentionClock { clock_ms: d.ivar()? },
+            9 => Self::SetQueues {
+                id: TopicId(d.id()?),
+                queues: d.opt(Queues::get)?,
+                decision: Box::new(Decision::get(d)?),
+            },
+            10 => Self::Addressed {
+                log: LogId(d.uvar32()?),
+                partition: d.ivar32()?,
+            },
             tag => {
                 return Err(CodecError::UnknownTag {
                     at,

@@ -5,6 +5,8 @@ use crate::config::Values;
 use crate::cursor::{Cursor, Plain};
 use crate::group::GroupChange;
 use crate::ids::{LogId, TopicId};
+use crate::queues::codec_samples::{any_counts, any_decision};
+use crate::queues::{Decision, Kind, Phase, Queues, Why};
 use proptest::prelude::*;
 
 fn values(pairs: &[(&str, &str)]) -> Values {
@@ -82,6 +84,36 @@ pub(crate) fn every_kind() -> Vec<(Command, &'static str)> {
             },
             "SetRetentionClock",
         ),
+        (
+            Command::SetQueues {
+                id,
+                queues: Some(Queues {
+                    phase: Phase::Draining,
+                    read: 6,
+                    ..Queues::at_rest(3, 1_700_000_000_003)
+                }),
+                decision: Box::new(Decision {
+                    at_ms: 1_700_000_000_003,
+                    kind: Kind::WriteDown,
+                    why: Why::LargestGroup {
+                        group: "billing".into(),
+                        instances: 3,
+                    },
+                    before: (6, 6),
+                    after: (3, 6),
+                    goal: 3,
+                    wait_ms: 300_000,
+                }),
+            },
+            "SetQueues",
+        ),
+        (
+            Command::Addressed {
+                log: LogId(7),
+                partition: 40,
+            },
+            "Addressed",
+        ),
     ]
 }
 
@@ -140,6 +172,17 @@ pub(crate) fn any_command() -> impl Strategy<Value = Command> {
         (id(), logs()).prop_map(|(id, logs)| Command::CreatePartitions { id, logs }),
         (any_resource(), any_values())
             .prop_map(|(resource, configs)| Command::SetConfigs { resource, configs }),
+        (id(), proptest::option::of(any_counts()), any_decision()).prop_map(|(id, queues, decision)| {
+            Command::SetQueues {
+                id,
+                queues,
+                decision: Box::new(decision),
+            }
+        }),
+        (any::<u32>(), any::<i32>()).prop_map(|(log, partition)| Command::Addressed {
+            log: LogId(log),
+            partition
+        }),
         (any::<u32>(), any::<i64>()).prop_map(|(log, offset)| Command::AdvanceLogStart {
             log: LogId(log),
             offset

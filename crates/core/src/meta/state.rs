@@ -5,6 +5,7 @@ use crate::codec::{CodecError, Decoder, Encoder};
 use crate::config::{Layers, TopicSettings, Values};
 use crate::ids::{LogId, TopicId};
 use crate::limits;
+use crate::queues::{Decision, QueueLog, Queues};
 use std::collections::BTreeMap;
 
 /// A topic.
@@ -55,6 +56,10 @@ pub struct State {
     /// Deleted name -> wall clock of the deletion, for the few that count.
     deleted: BTreeMap<String, i64>,
     retention_clock_ms: Option<i64>,
+    /// Topics in queue mode.
+    queues: BTreeMap<TopicId, Queues>,
+    /// Topics that are, or were, in queue mode.
+    queue_logs: BTreeMap<TopicId, QueueLog>,
 }
 
 impl State {
@@ -133,6 +138,16 @@ impl State {
         self.retention_clock_ms
     }
 
+    /// The topics in queue mode, with their queues.
+    pub fn queues(&self) -> &BTreeMap<TopicId, Queues> {
+        &self.queues
+    }
+
+    /// What was decided about the queues of topics that are, or were, in queue mode.
+    pub fn queue_logs(&self) -> &BTreeMap<TopicId, QueueLog> {
+        &self.queue_logs
+    }
+
     /// Makes a change. What it does not find it does nothing about.
     pub fn apply(&mut self, command: &Command) {
         match command {
@@ -164,9 +179,21 @@ impl State {
             Command::SetConfigs { resource, configs } => self.set_configs(resource, configs),
             Command::AllocateProducerIds { upto } => self.next_producer_id = self.next_producer_id.max(*upto),
             Command::SetRetentionClock { clock_ms } => self.retention_clock_ms = Some(*clock_ms),
-            // The start of a log is kept by the log, groups by their coordinator.
-            Command::AdvanceLogStart { .. } | Command::Group(_) => {}
+            Command::SetQueues { id, queues, decision } => self.set_queues(*id, queues.as_ref(), decision),
+            // The start of a log is kept by the log, groups by their coordinator; what is said of a batch counts for that.
+            Command::AdvanceLogStart { .. } | Command::Group(_) | Command::Addressed { .. } => {}
         }
+    }
+
+    fn set_queues(&mut self, id: TopicId, queues: Option<&Queues>, decision: &Decision) {
+        if !self.names.contains_key(&id) {
+            return;
+        }
+        match queues {
+            Some(queues) => self.queues.insert(id, queues.clone()),
+            None => self.queues.remove(&id),
+        };
+        self.queue_logs.entry(id).or_default().note(decision.clone());
     }
 
     fn insert(&mut self, topic: Topic) {
@@ -186,6 +213,8 @@ impl State {
             return;
         };
         self.partition_count -= topic.logs.len();
+        self.queues.remove(&id);
+        self.queue_logs.remove(&id);
         self.folded.remove(&folded(&topic.name));
         let forgotten = i64::try_from(limits::AUTO_CREATE_REFUSED_MS).unwrap_or(i64::MAX);
         self.deleted
@@ -245,9 +274,18 @@ impl State {
             e.str(name);
             e.ivar(*at_ms);
         });
+        e.list(&self.queues, |e, (id, queues)| {
+            e.id(&id.0);
+            queues.put(e);
+        });
+        e.list(&self.queue_logs, |e, (id, log)| {
+            e.id(&id.0);
+            log.put(e);
+        });
     }
 
-    pub(crate) fn get(d: &mut Decoder<'_>) -> Result<Self, CodecError> {
+    /// Reads the state of a snapshot of this format version.
+    pub(crate) fn get(d: &mut Decoder<'_>, version: u64) -> Result<Self, CodecError> {
         let mut state = Self {
             next_log: d.uvar32()?,
             next_producer_id: d.ivar()?,
@@ -279,6 +317,16 @@ impl State {
             .list(|d| Ok::<_, CodecError>((d.string()?, d.ivar()?)))?
             .into_iter()
             .collect();
+        if version > 1 {
+            state.queues = d
+                .list(|d| Ok::<_, CodecError>((TopicId(d.id()?), Queues::get(d)?)))?
+                .into_iter()
+                .collect();
+            state.queue_logs = d
+                .list(|d| Ok::<_, CodecError>((TopicId(d.id()?), QueueLog::get(d)?)))?
+                .into_iter()
+                .collect();
+        }
         Ok(state)
     }
 }

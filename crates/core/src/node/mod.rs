@@ -4,6 +4,7 @@
 //! topics.rs     create, delete, grow, auto-create        --+
 //! configs.rs    alter, describe                            +--> Vec<Command>, nothing changed yet
 //! records.rs    DeleteRecords, retention, producer ids   --+
+//! queues.rs     queue mode: where batches go, changes that are due
 //! here          apply (the only way state changes), append, commit, lookups
 //! recovery.rs   snapshot, restore, replay
 //! ```
@@ -26,12 +27,14 @@
 
 mod configs;
 mod partitions;
+mod queues;
 mod records;
 mod recovery;
 mod topics;
 
 pub use configs::{AlterConfig, AlterOp, ConfigEntry};
 pub use partitions::Partitions;
+pub use queues::{QueueGroup, QueueOrder, QueuesView};
 pub use records::ProducerId;
 pub use recovery::RestoreError;
 pub use topics::{CreateTopic, TopicRef, check_name, duplicates};
@@ -43,6 +46,7 @@ use crate::ids::{LogId, Lsn, Now, Offset, TopicId};
 use crate::limits;
 use crate::log::{Append, AppendError, BatchFacts, FetchBounds, Log};
 use crate::meta::{Command, Resource, State, Topic};
+use crate::queues::Watch;
 use anabranch_wire::ErrorCode;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -103,6 +107,12 @@ pub struct Node {
     uncommitted: VecDeque<(Lsn, LogEffect)>,
     auto_create: topics::Allowance,
     retention_clock: Option<records::RetentionClock>,
+    /// Topics in queue mode, and how long they have been as they are; volatile.
+    queue_watches: BTreeMap<TopicId, Watch>,
+    /// Topics may have entered or left queue mode.
+    modes_changed: bool,
+    /// What the last entry of a replay said of the next one.
+    addressed: Option<(LogId, i32)>,
 }
 
 impl Node {
@@ -137,8 +147,13 @@ impl Node {
             state_lsn: Lsn(0),
             uncommitted: VecDeque::new(),
             retention_clock: None,
+            queue_watches: BTreeMap::new(),
+            modes_changed: true,
+            addressed: None,
         };
         node.refresh(&Resource::Broker);
+        let queued: Vec<TopicId> = node.state.queues().keys().copied().collect();
+        queued.into_iter().for_each(|topic| node.refresh_homes(topic));
         Ok(node)
     }
 
@@ -228,15 +243,31 @@ impl Node {
         };
         self.state.apply(command);
         match command {
-            Command::CreateTopic { id, logs, .. } => self.add_logs(*id, 0, logs),
+            Command::CreateTopic { id, logs, .. } => {
+                self.add_logs(*id, 0, logs);
+                self.modes_changed = true;
+            }
+            Command::DeleteTopic { id, .. } => {
+                self.queue_watches.remove(id);
+            }
             Command::CreatePartitions { id, logs } => {
                 let before = self
                     .state
                     .topic_by_id(*id)
                     .map_or(0, |topic| topic.logs.len() - logs.len());
                 self.add_logs(*id, before, logs);
+                self.refresh_homes(*id);
             }
-            Command::SetConfigs { resource, .. } => self.refresh(resource),
+            Command::SetQueues { id, queues, .. } => {
+                if queues.is_none() {
+                    self.queue_watches.remove(id);
+                }
+                self.refresh_homes(*id);
+            }
+            Command::SetConfigs { resource, .. } => {
+                self.refresh(resource);
+                self.modes_changed = true;
+            }
             Command::Group(change) => self.groups.apply(change),
             _ => {}
         }
@@ -255,15 +286,30 @@ impl Node {
             .extend(effects.into_iter().map(|effect| (lsn, effect)));
     }
 
-    /// Decides about a batch and, if it is new, assigns its offsets: the server must then hand it to the store before it
-    /// lets go of the lock, and call [`Node::appended`]. See the table in [`crate::log::producers`].
+    /// Decides about a batch that is addressed to `log` and, if it is new, assigns its offsets in the log where it is to be
+    /// stored, [`Node::home`]: the server must then hand it to the store before it lets go of the lock, and call
+    /// [`Node::appended`] for both. If they differ and the batch has a sequence number, [`Command::Addressed`] goes before
+    /// it. See the table in [`crate::log::producers`].
     pub fn append(&mut self, now: Now, log: LogId, batch: &BatchFacts) -> Result<Append, AppendError> {
         let producers_max = self.producers_max();
-        let log = self.logs.get_mut(&log).ok_or(AppendError::UnknownLog)?;
-        let before = log.producer_count();
-        let append = log.append(now, batch, producers_max);
-        self.producers_total = self.producers_total + log.producer_count() - before;
-        append
+        let found = self.logs.get_mut(&log).ok_or(AppendError::UnknownLog)?;
+        let before = found.producer_count();
+        let append = match found.home() {
+            None => found.append(now, batch, producers_max)?,
+            Some(home) => {
+                if let Some(duplicate) = found.admit(now, batch)? {
+                    return Ok(duplicate);
+                }
+                let home = self.logs.get_mut(&home).ok_or(AppendError::UnknownLog)?;
+                let (append, place) = home.place(now, batch);
+                let found = self.logs.get_mut(&log).ok_or(AppendError::UnknownLog)?;
+                found.remember(now.mono_ms, batch, place.elsewhere(), producers_max);
+                append
+            }
+        };
+        let after = self.logs.get(&log).map_or(before, Log::producer_count);
+        self.producers_total = self.producers_total + after - before;
+        Ok(append)
     }
 
     /// The server refuses a batch before it comes to [`Node::append`], for a reason that may pass. Then what its producer
@@ -415,6 +461,9 @@ fn layers<'a>(options: &'a Options, state: &'a State) -> Layers<'a> {
 #[cfg(test)]
 #[path = "node_test.rs"]
 mod tests;
+
+#[cfg(test)]
+mod queues_bench;
 
 #[cfg(test)]
 #[path = "groups_test.rs"]

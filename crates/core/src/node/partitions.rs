@@ -54,6 +54,14 @@ impl Topics for Partitions<'_> {
         self.log(topic, partition).map_or(0, Log::start)
     }
 
+    fn next_offset(&self, topic: TopicId, partition: i32) -> Offset {
+        self.log(topic, partition).map_or(0, Log::next_offset)
+    }
+
+    fn read_queues(&self, topic: TopicId) -> Option<i32> {
+        Self::read_count(self.state, topic)
+    }
+
     fn elastic_mode(&self, group: &str, topic: TopicId) -> Mode {
         self.elastic_keys(group, topic).mode()
     }

@@ -14,8 +14,8 @@ use crate::meta::{Command, State};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// The format version that snapshots are written in.
-const VERSION: u64 = 1;
+/// The format version that snapshots are written in. Version 1, before queue mode, can be read.
+const VERSION: u64 = 2;
 
 /// Why a node could not be restored.
 #[derive(Debug, Error)]
@@ -46,7 +46,7 @@ impl Node {
         if version == 0 {
             return Err(d.invalid("the format version of the snapshot is 0").into());
         }
-        if version != VERSION {
+        if version > VERSION {
             return Err(CodecError::Newer {
                 what: "the snapshot",
                 found: version,
@@ -55,10 +55,10 @@ impl Node {
             .into());
         }
         let mut section = d.section()?;
-        let state = State::get(&mut section)?;
+        let state = State::get(&mut section, version)?;
         section.finish()?;
         let mut section = d.section()?;
-        let logs = get_logs(&mut section, &state)?;
+        let logs = get_logs(&mut section, &state, version)?;
         section.finish()?;
         let groups = Coordinator::snapshot_decode(GroupSettings::default(), d.bytes()?)?;
         d.finish()?;
@@ -75,6 +75,11 @@ impl Node {
     /// them once it is open, for all logs at once.
     pub fn replay_state(&mut self, entry: &[u8]) -> Result<(), ReplayError> {
         let command = Command::decode(entry)?;
+        // It is said of the very next entry, or of nothing.
+        self.addressed = match command {
+            Command::Addressed { log, partition } => Some((log, partition)),
+            _ => None,
+        };
         let effects = self.apply(&command);
         self.commit_starts(&effects);
         Ok(())
@@ -89,14 +94,27 @@ impl Node {
     ) -> Result<(), ReplayError> {
         let producers_max = self.producers_max();
         let found = self.logs.get_mut(&log).ok_or(ReplayError::UnknownLog(log))?;
-        let before = found.producer_count();
-        found.replay(base_offset, batch, producers_max)?;
-        self.producers_total = self.producers_total + found.producer_count() - before;
+        let partition = match self.addressed.take() {
+            Some((stored, partition)) if stored == log => partition,
+            _ => found.partition(),
+        };
+        let mut place = found.replay_place(base_offset, batch)?;
+        let mut addressed = log;
+        if partition != found.partition() {
+            let topic = self.state.topic_by_id(found.topic());
+            addressed = topic.and_then(|topic| topic.log(partition)).unwrap_or(log);
+            place = place.elsewhere();
+        }
+        if let Some(found) = self.logs.get_mut(&addressed) {
+            let before = found.producer_count();
+            found.remember(0, batch, place, producers_max);
+            self.producers_total = self.producers_total + found.producer_count() - before;
+        }
         Ok(())
     }
 }
 
-fn get_logs(d: &mut Decoder<'_>, state: &State) -> Result<BTreeMap<LogId, Log>, CodecError> {
+fn get_logs(d: &mut Decoder<'_>, state: &State, version: u64) -> Result<BTreeMap<LogId, Log>, CodecError> {
     // The settings are derived once the node is whole.
     let none = Values::new();
     let settings = TopicSettings::new(
@@ -107,7 +125,7 @@ fn get_logs(d: &mut Decoder<'_>, state: &State) -> Result<BTreeMap<LogId, Log>, 
             fixed: &none,
         },
     );
-    let logs = d.list(|d| Log::get(d, settings))?;
+    let logs = d.list(|d| Log::get(d, settings, version))?;
     let owned = |log: &Log| {
         let topic = state.topic_by_id(log.topic());
         topic.and_then(|topic| topic.log(log.partition())) == Some(log.id())

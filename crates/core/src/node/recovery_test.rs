@@ -366,7 +366,7 @@ fn a_snapshot_has_the_bytes_of_the_format_page() {
 
 #[test]
 fn a_newer_snapshot_says_so() {
-    let error = Node::restore(options(&[]), &[2]).unwrap_err();
+    let error = Node::restore(options(&[]), &[3]).unwrap_err();
     assert!(error.to_string().contains("start a newer version"), "{error}");
 }
 

@@ -25,7 +25,7 @@ const RESERVED: &[(&str, &str)] = &[
 pub struct CreateTopic {
     /// Its name.
     pub name: String,
-    /// How many partitions; -1 leaves it to num.partitions, or to `assignments`.
+    /// How many partitions; -1 leaves it to num.partitions (elastic.queues.max in queue mode), or to `assignments`.
     pub partitions: i32,
     /// How many replicas; -1 leaves it to the broker.
     pub replication_factor: i16,
@@ -108,8 +108,8 @@ impl Node {
             );
             return Err(Refused::new(ErrorCode::InvalidTopicException, message));
         }
-        let partitions = self.wished_partitions(wish)?;
         let configs = checked_configs(&wish.configs)?;
+        let partitions = self.wished_partitions(wish, &configs)?;
         let id = TopicId(fresh);
         if id == TopicId::default() || self.topic_by_id(id).is_some() {
             return Err(Refused::new(
@@ -117,14 +117,22 @@ impl Node {
                 "the new topic id is in use; try again",
             ));
         }
-        let logs = self.fresh_logs(partitions, 0)?;
-        Ok(vec![Command::CreateTopic {
+        let topic = Topic {
             name: wish.name.clone(),
             id,
-            logs,
+            logs: self.fresh_logs(partitions, 0)?,
             configs,
             created_ms: now.wall_ms,
-        }])
+        };
+        let queues = self.first_queues(now, &topic);
+        let create = Command::CreateTopic {
+            name: topic.name,
+            id,
+            logs: topic.logs,
+            configs: topic.configs,
+            created_ms: topic.created_ms,
+        };
+        Ok([create].into_iter().chain(queues).collect())
     }
 
     /// Decides about a topic that a Metadata request named, does not exist, and may be created on the way (the request
@@ -240,7 +248,7 @@ impl Node {
         })
     }
 
-    fn wished_partitions(&self, wish: &CreateTopic) -> Result<usize, Refused> {
+    fn wished_partitions(&self, wish: &CreateTopic, configs: &Values) -> Result<usize, Refused> {
         if !wish.assignments.is_empty() {
             if wish.partitions != -1 || wish.replication_factor != -1 {
                 let message =
@@ -257,7 +265,7 @@ impl Node {
             return Err(Refused::new(ErrorCode::InvalidReplicationFactor, message));
         }
         let partitions = if wish.partitions == -1 {
-            self.settings.num_partitions
+            self.default_partitions(configs)
         } else {
             wish.partitions
         };

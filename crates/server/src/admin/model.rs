@@ -196,13 +196,13 @@ pub struct Decision {
     pub seq: u64,
     /// When, milliseconds since 1970.
     pub time_ms: i64,
-    /// Id of the group.
+    /// Id of the group; for a decision about the queues of a topic the one that it follows or waits for, empty if it is none.
     pub group: String,
     /// Name of the topic; empty for a decision about the whole group.
     pub topic: String,
-    /// Number of the partition; -1 for a decision about the whole group.
+    /// Number of the partition; -1 for a decision about the whole group, or about the queues of a topic.
     pub partition: i32,
-    /// `split`, `merge`, `steal`, ...
+    /// `split`, `merge`, `steal`, ...; of queues `read-up`, `write-up`, `write-down`, `read-down`, `postpone`, ...
     pub kind: String,
     /// Whether something was done.
     pub outcome: Verdict,
@@ -216,7 +216,7 @@ pub struct Decision {
     pub to: Vec<String>,
     /// How many slots move.
     pub slots: u32,
-    /// Members with their remaining records before the decision.
+    /// Members with their remaining records before the decision; for queues `write` and `read` with their counts.
     pub before: Vec<(String, u64)>,
     /// The same behind it, as planned.
     pub after: Vec<(String, u64)>,
@@ -281,4 +281,85 @@ pub struct RefusalDetail {
     pub code: String,
     /// What is wrong, for people: in lower case and without a full stop.
     pub message: String,
+}
+
+/// A topic in queue mode, from one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queues {
+    /// Name of the topic.
+    pub topic: String,
+    /// Partitions that clients see.
+    pub facade: u32,
+    /// Write queue count: partitions below it are written.
+    pub write: u32,
+    /// Read queue count: partitions below it are assigned to the members of groups.
+    pub read: u32,
+    /// What both are to become.
+    pub goal: u32,
+    /// What an operator wants in the place of the number of instances.
+    pub wish: Option<u32>,
+    /// `idle`, `reading-ahead`, `draining` or `postponed`.
+    pub phase: String,
+    /// When the phase began, milliseconds since 1970.
+    pub since_ms: i64,
+    /// In how many milliseconds the next change is due at the latest, if nothing happens; `None`: none is.
+    pub next_in_ms: Option<u64>,
+    /// For how many milliseconds there have been fewer instances than queues are wanted.
+    pub fewer_for_ms: Option<u64>,
+    /// Who has not read the queues that are to go, if somebody has not.
+    pub blocked: Option<Unread>,
+    /// The groups with members that read the topic.
+    pub groups: Vec<QueueGroup>,
+    /// What the topic goes by.
+    pub settings: QueueSettings,
+    /// The latest decisions, oldest first.
+    pub decisions: Vec<Decision>,
+}
+
+/// Records of a queue that a group has not read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unread {
+    /// The group.
+    pub group: String,
+    /// The queue.
+    pub queue: u32,
+    /// How many records.
+    pub records: u64,
+}
+
+/// A group that reads a topic in queue mode.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueGroup {
+    /// The group.
+    pub group: String,
+    /// Its members that read the topic.
+    pub instances: u32,
+    /// Whether the counts follow it, if it is the largest.
+    pub counts: bool,
+    /// Records of the topic that it has not read, those in queues that are not written any more included.
+    pub unread: u64,
+}
+
+/// The settings `elastic.queues.*` of a topic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueSettings {
+    /// Fewest queues.
+    pub min: u32,
+    /// Most queues.
+    pub max: u32,
+    /// How long after the read queue count the write queue count goes up, milliseconds.
+    pub write_delay_ms: u64,
+    /// How long after the write queue count the read queue count may go down, milliseconds.
+    pub drain_delay_ms: u64,
+    /// How long there must be fewer instances before the write queue count goes down, milliseconds.
+    pub shrink_grace_ms: u64,
+    /// How long after its last commit a group without members still counts, milliseconds.
+    pub group_ttl_ms: u64,
+}
+
+/// An operator's wish for a number of queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueWish {
+    /// How many; `None`: as many as the largest group has instances.
+    pub count: Option<u32>,
 }

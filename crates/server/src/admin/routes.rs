@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use anabranch_core::group::{Order, Ordered};
 use anabranch_core::ids::TopicId;
+use anabranch_core::node::QueueOrder;
 use anabranch_engine::counting::Counted;
+use anabranch_wire::ErrorCode;
 use axum::extract::{ConnectInfo, Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::http::header::ORIGIN;
@@ -19,7 +21,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
 
-use super::model::{Counters, Decisions, Order as OrderBody, Refusal, RefusalDetail};
+use super::model::{Counters, Decisions, Order as OrderBody, QueueWish, Refusal, RefusalDetail};
 use super::view;
 use crate::broker::Broker;
 
@@ -42,10 +44,13 @@ pub(crate) fn routes(door: Door) -> Router {
         .route("/api/v1/groups/{group}/merge", post(merge))
         .route("/api/v1/groups/{group}/pause", post(pause))
         .route("/api/v1/groups/{group}/resume", post(resume))
+        .route("/api/v1/topics/{topic}/queues/wish", post(wish_queues))
+        .route("/api/v1/topics/{topic}/queues/force", post(force_queues))
         .layer(middleware::from_fn(only_from_here));
     Router::new()
         .route("/api/v1/groups/{group}", get(group))
         .route("/api/v1/groups/{group}/plan", get(plan))
+        .route("/api/v1/topics/{topic}/queues", get(queues))
         .route("/api/v1/decisions", get(decisions))
         .route("/api/v1/counters", get(counters))
         .merge(orders)
@@ -247,6 +252,50 @@ fn set_paused(door: &Door, group: &str, paused: bool) -> Response {
         next: None,
     })
     .into_response()
+}
+
+async fn queues(State(door): State<Door>, Path(topic): Path<String>) -> Response {
+    match broker(&door) {
+        Ok(broker) => shown_queues(&broker, &topic),
+        Err(response) => *response,
+    }
+}
+
+fn shown_queues(broker: &Broker, topic: &str) -> Response {
+    match view::queues(broker, topic) {
+        Some(queues) => Json(queues).into_response(),
+        None => {
+            let text = format!("there is no topic {topic:?} in queue mode (elastic.mode=queues)");
+            refused(StatusCode::NOT_FOUND, "not-found", &text)
+        }
+    }
+}
+
+async fn wish_queues(
+    State(door): State<Door>,
+    Path(topic): Path<String>,
+    Json(body): Json<QueueWish>,
+) -> Response {
+    order_queues(&door, &topic, QueueOrder::Wish(body.count))
+}
+
+async fn force_queues(State(door): State<Door>, Path(topic): Path<String>) -> Response {
+    order_queues(&door, &topic, QueueOrder::Force)
+}
+
+/// Gives an operator's order about queues; the answer is how they are then.
+fn order_queues(door: &Door, topic: &str, order: QueueOrder) -> Response {
+    let broker = match broker(door) {
+        Ok(broker) => broker,
+        Err(response) => return *response,
+    };
+    match broker.order_queues(topic, order) {
+        Ok(()) => shown_queues(&broker, topic),
+        Err(why) if why.code() == ErrorCode::UnknownTopicOrPartition => {
+            refused(StatusCode::NOT_FOUND, "not-found", why.message())
+        }
+        Err(why) => refused(StatusCode::BAD_REQUEST, "not-possible", why.message()),
+    }
 }
 
 /// Which decisions are asked for.

@@ -10,7 +10,8 @@ use anabranch_core::slots::SlotSet;
 use anabranch_engine::counting::Counted;
 
 use super::model::{
-    Decision, Decisions, Elastic, Form, Group, Loose, Member, MemberState, Partition, Share, Transit, Verdict,
+    Decision, Decisions, Elastic, Form, Group, Loose, Member, MemberState, Partition, QueueGroup,
+    QueueSettings, Queues, Share, Transit, Unread, Verdict,
 };
 use crate::broker::{Broker, Core};
 
@@ -248,11 +249,97 @@ fn loose_slots(loose: &elastic::Loose) -> Loose {
     }
 }
 
+/// A topic in queue mode; `None` if it is not.
+pub(super) fn queues(broker: &Broker, topic: &str) -> Option<Queues> {
+    let view = broker.queues_view(topic)?;
+    let (queues, settings) = (&view.queues, &view.settings);
+    let groups = view.groups.iter().map(|one| QueueGroup {
+        group: one.group.clone(),
+        instances: one.instances,
+        counts: one.counts,
+        unread: one.unread,
+    });
+    Some(Queues {
+        topic: topic.to_owned(),
+        facade: view.facade,
+        write: queues.write,
+        read: queues.read,
+        goal: queues.goal,
+        wish: queues.wish,
+        phase: queues.phase.code().to_owned(),
+        since_ms: queues.since_ms,
+        next_in_ms: view.next_in_ms,
+        fewer_for_ms: view.fewer_for_ms,
+        blocked: view.blocked.as_ref().map(|blocked| Unread {
+            group: blocked.group.clone(),
+            queue: blocked.queue,
+            records: blocked.unread,
+        }),
+        groups: groups.collect(),
+        settings: QueueSettings {
+            min: settings.min,
+            max: settings.max,
+            write_delay_ms: settings.write_delay_ms,
+            drain_delay_ms: settings.drain_delay_ms,
+            shrink_grace_ms: settings.shrink_grace_ms,
+            group_ttl_ms: settings.group_ttl_ms,
+        },
+        decisions: broker.with(|core| queue_decisions(core, |name| name == topic)),
+    })
+}
+
+/// What was decided about the queues of some topics.
+fn queue_decisions(core: &Core, concerns: impl Fn(&str) -> bool) -> Vec<Decision> {
+    let state = core.node().state();
+    let of_topic = |(id, log): (&TopicId, &anabranch_core::queues::QueueLog)| {
+        let name = state.topic_by_id(*id).map(|topic| topic.name.clone());
+        let name = name.filter(|name| concerns(name));
+        let decided = name.map(|name| {
+            let entries = log.entries();
+            let all = entries.map(|(number, decision)| queue_decision(&name, number, decision));
+            all.collect::<Vec<Decision>>()
+        });
+        decided.unwrap_or_default()
+    };
+    state.queue_logs().iter().flat_map(of_topic).collect()
+}
+
+/// A decision about the queues of a topic as a document.
+fn queue_decision(topic: &str, number: u64, decision: &anabranch_core::queues::Decision) -> Decision {
+    let counts = |(write, read): (u32, u32)| {
+        vec![
+            ("write".to_owned(), u64::from(write)),
+            ("read".to_owned(), u64::from(read)),
+        ]
+    };
+    Decision {
+        seq: seq(decision.at_ms, number),
+        time_ms: decision.at_ms,
+        group: decision.why.group().unwrap_or_default().to_owned(),
+        topic: topic.to_owned(),
+        partition: -1,
+        kind: decision.kind.code().to_owned(),
+        outcome: Verdict::Decided,
+        reason: decision.why.code().to_owned(),
+        text: decision.sentence(),
+        from: None,
+        to: Vec::new(),
+        slots: 0,
+        before: counts(decision.before),
+        after: counts(decision.after),
+        result: None,
+        handover_ms: None,
+        count: 1,
+    }
+}
+
 /// The decisions behind `after`, of one group or of all, in the order of time.
 pub(super) fn decisions(broker: &Broker, group: Option<&str>, after: Option<u64>, limit: usize) -> Decisions {
     let mut found: Vec<Decision> = broker.with(|core| {
         let groups = core.node().groups();
         let all = groups.groups_with_decisions();
+        let of_queues = queue_decisions(core, |_| true).into_iter();
+        let of_queues = of_queues.filter(|one| group.is_none_or(|group| group == one.group));
         all.filter(|id| group.is_none_or(|group| group == *id))
             .flat_map(|id| {
                 groups
@@ -264,6 +351,7 @@ pub(super) fn decisions(broker: &Broker, group: Option<&str>, after: Option<u64>
                         }
                     })
             })
+            .chain(of_queues)
             .filter(|decision| after.is_none_or(|after| decision.seq > after))
             .collect()
     });

@@ -28,6 +28,8 @@ pub(super) struct Topic {
     pub(super) name: String,
     /// First offset and high watermark of each partition.
     pub(super) logs: Vec<(i64, i64)>,
+    /// Write and read queue count, in queue mode.
+    pub(super) queues: Option<(u32, u32)>,
 }
 
 /// A group.
@@ -78,6 +80,11 @@ impl Scrape {
             topics.push(Topic {
                 name: topic.name.to_owned(),
                 logs: (0..topic.partitions).map(bounds).collect(),
+                queues: node
+                    .state()
+                    .queues()
+                    .get(&topic.id)
+                    .map(|queues| (queues.write, queues.read)),
             });
         });
         Self {

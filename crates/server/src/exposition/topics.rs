@@ -13,6 +13,8 @@ rows! {
     REPLICAS: Gauge "kafka_topic_partition_replicas" ["topic", "partition"] "Copies of the partition: 1, with one broker";
     IN_SYNC: Gauge "kafka_topic_partition_in_sync_replica" ["topic", "partition"] "Copies of the partition that are complete: 1, with one broker";
     UNDER: Gauge "kafka_topic_partition_under_replicated_partition" ["topic", "partition"] "1 if copies of the partition are missing: never, with one broker";
+    WRITE_QUEUES: Gauge "anabranch_topic_write_queues" ["topic"] "Partitions that are written, of a topic in queue mode";
+    READ_QUEUES: Gauge "anabranch_topic_read_queues" ["topic"] "Partitions that are assigned to groups, of a topic in queue mode";
 }
 
 pub(super) fn families(scrape: &Scrape) -> Vec<Family> {
@@ -29,7 +31,17 @@ pub(super) fn families(scrape: &Scrape) -> Vec<Family> {
         each(&REPLICAS, scrape, |_| 1),
         each(&IN_SYNC, scrape, |_| 1),
         each(&UNDER, scrape, |_| 0),
+        queues(&WRITE_QUEUES, scrape, |(write, _)| write),
+        queues(&READ_QUEUES, scrape, |(_, read)| read),
     ]
+}
+
+/// A value for each topic in queue mode, from its counts.
+fn queues(row: &'static Row, scrape: &Scrape, value: impl Fn((u32, u32)) -> u32) -> Family {
+    row.with(scrape.topics.iter().filter_map(|topic| {
+        let count = value(topic.queues?);
+        Some((vec![topic.name.clone()], Value::Level(i64::from(count))))
+    }))
 }
 
 /// A value for each partition, from the bounds of its log.

@@ -117,6 +117,8 @@ pub(super) fn is_eager(protocol: &str) -> bool {
 pub(crate) struct Topic {
     pub(crate) id: TopicId,
     pub(crate) partitions: i32,
+    /// Partitions that nobody is to be given: queues without anything to read.
+    pub(crate) closed: BTreeSet<i32>,
 }
 
 /// A member to assign to.
@@ -143,7 +145,7 @@ pub(crate) struct Problem {
 pub(crate) type Plan = BTreeMap<String, Partitions>;
 
 /// Makes the plan. Every partition of a topic with at least one subscriber goes to exactly one subscriber, but for
-/// those that are shared.
+/// those that are shared or closed.
 pub(crate) fn assign(assignor: Assignor, problem: &Problem) -> Plan {
     match assignor {
         Assignor::Sticky => sticky::assign(problem),
@@ -156,6 +158,7 @@ impl Problem {
     /// The partitions of a topic that are to be given to somebody, in rising order.
     fn open(&self, topic: &Topic) -> Vec<i32> {
         (0..topic.partitions)
+            .filter(|partition| !topic.closed.contains(partition))
             .filter(|partition| !self.shared.contains(&(topic.id, *partition)))
             .collect()
     }

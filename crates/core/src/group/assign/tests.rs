@@ -18,6 +18,7 @@ fn problem(topics: &[i32], members: &[(&str, &[u8])]) -> Problem {
         .map(|(number, &partitions)| Topic {
             id: id(number),
             partitions,
+            closed: BTreeSet::new(),
         })
         .collect();
     let seeker = |wants: &[u8]| Seeker {
@@ -189,6 +190,7 @@ fn any_problem() -> impl Strategy<Value = Problem> {
             .map(|(number, partitions)| Topic {
                 id: id(number),
                 partitions,
+                closed: BTreeSet::new(),
             })
             .collect();
         let exists = |number: &u8| usize::from(*number) < count;

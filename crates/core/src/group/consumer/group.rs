@@ -135,7 +135,7 @@ impl Coordinator {
 
     /// The existing topics that somebody in the group subscribes to, in the order of their names.
     fn subscribed(&mut self, step: &Step<'_>, group: &str) -> Vec<Topic> {
-        let mut topics: BTreeMap<&str, Topic> = BTreeMap::new();
+        let mut found: BTreeMap<&str, Topic> = BTreeMap::new();
         let consumer = self.groups.get(group).and_then(|group| group.consumer());
         for state in consumer
             .into_iter()
@@ -143,17 +143,19 @@ impl Coordinator {
         {
             for id in self.regexes.resolve(&state.member, step.topics, &self.settings) {
                 if let Some(topic) = step.topics.by_id(id) {
-                    topics.insert(
-                        topic.name,
-                        Topic {
-                            id,
-                            partitions: topic.partitions,
-                        },
-                    );
+                    found.entry(topic.name).or_insert_with(|| Topic {
+                        id,
+                        partitions: topic.partitions,
+                        closed: BTreeSet::new(),
+                    });
                 }
             }
         }
-        topics.into_values().collect()
+        let mut topics: Vec<Topic> = found.into_values().collect();
+        for topic in &mut topics {
+            topic.closed = self.closed_queues(step.topics, group, topic.id);
+        }
+        topics
     }
 
     /// The assignor most members ask for; those who ask for none do not count.
@@ -324,13 +326,18 @@ impl Coordinator {
             .map(|(id, _)| id.clone())
             .collect();
         for group in groups {
-            let hash = hash_topics(&self.subscribed(step, &group));
-            if let Some(consumer) = self.consumer(&group)
-                && consumer.topics_hash != hash
-            {
-                let modern = consumer.modern;
-                self.next_epoch(step, &group, modern);
-            }
+            self.replan_if_topics_differ(step, &group);
+        }
+    }
+
+    /// Plans anew if what the group can be given is not what its plan was made from.
+    pub(in crate::group) fn replan_if_topics_differ(&mut self, step: &mut Step<'_>, group: &str) {
+        let hash = hash_topics(&self.subscribed(step, group));
+        if let Some(consumer) = self.consumer(group)
+            && consumer.topics_hash != hash
+        {
+            let modern = consumer.modern;
+            self.next_epoch(step, group, modern);
         }
     }
 
@@ -396,14 +403,16 @@ fn wish(member: &Member) -> Option<Assignor> {
         .find_map(|name| Assignor::of_protocol(name))
 }
 
-/// FNV-1a over ids and partition counts: tells whether the topics are those the target was made from.
+/// FNV-1a over ids, partition counts and closed partitions: tells whether the topics are those the target was made from.
 fn hash_topics(topics: &[Topic]) -> u64 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    let mut sorted: Vec<_> = topics.iter().map(|topic| (topic.id, topic.partitions)).collect();
-    sorted.sort_unstable();
-    for (id, partitions) in sorted {
-        for byte in id.0.iter().chain(&partitions.to_be_bytes()) {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let mut sorted: Vec<_> = topics.iter().collect();
+    sorted.sort_unstable_by_key(|topic| topic.id);
+    for topic in sorted {
+        let closed = topic.closed.iter().flat_map(|partition| partition.to_be_bytes());
+        let all = topic.id.0.into_iter().chain(topic.partitions.to_be_bytes());
+        for byte in all.chain(closed) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
     hash

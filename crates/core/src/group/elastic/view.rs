@@ -81,7 +81,8 @@ impl Coordinator {
     ) -> Option<TopicView> {
         let found = step.topics.by_id(topic)?;
         let mut partitions = BTreeMap::new();
-        for partition in 0..found.partitions {
+        let closed = self.closed_queues(step.topics, group, topic);
+        for partition in (0..found.partitions).filter(|partition| !closed.contains(partition)) {
             let key = (topic, partition);
             let end = step.topics.log_end(topic, partition);
             let reading = match self.cursor(group, key) {
