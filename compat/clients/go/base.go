@@ -79,6 +79,7 @@ type arguments struct {
 	ValidateOnly bool              `json:"validate_only"`
 	Isolation    string            `json:"isolation"`
 	Work         *working          `json:"work"`
+	ClientID     string            `json:"client_id"`
 	Key          string            `json:"key"`
 	Value        string            `json:"value"`
 }

@@ -165,6 +165,9 @@ func (d *saramaDriver) consumerOpen(a arguments) (answer, error) {
 	if a.FetchBytes > 0 {
 		config.Consumer.Fetch.Default = int32(a.FetchBytes)
 	}
+	if a.ClientID != "" {
+		config.ClientID = a.ClientID
+	}
 	if a.Isolation == "read_committed" {
 		config.Consumer.IsolationLevel = sarama.ReadCommitted
 	}

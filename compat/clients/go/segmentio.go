@@ -232,6 +232,9 @@ func (m *segmentioMember) reader(topic string, partition int32) *kafka.Reader {
 		Brokers:        []string{m.address}, Topic: topic, Partition: int(partition), MaxWait: 200 * time.Millisecond,
 		ReadBackoffMin: 20 * time.Millisecond, ReadBackoffMax: 200 * time.Millisecond, ErrorLogger: log.Default(),
 	}
+	if m.options.ClientID != "" {
+		config.Dialer = &kafka.Dialer{ClientID: m.options.ClientID, Timeout: 10 * time.Second, DualStack: true}
+	}
 	if m.options.FetchBytes > 0 {
 		config.MinBytes, config.MaxBytes = 1, m.options.FetchBytes
 	}
