@@ -218,6 +218,14 @@ limits! {
             "Ids of finished slices that a member's share remembers, since a paused client may stand on any of them. Beyond half of it the member's next commit makes it forget the oldest; at the limit slots move from or to the member only after that.";
         HANDED_OUT_RECORDS_MAX: usize = 65_536, "handed.out.records.max", "records",
             "Records handed out to a member and not yet committed that are remembered one by one (16 bytes each). Beyond it the oldest half is remembered as a block: slots in it move later, never earlier.";
+        HANDED_OUT_AHEAD_MS: u64 = 1_000, "handed.out.ahead.ms", "milliseconds of work",
+            "What a member is handed beyond what it works off until its next commit. What was handed out cannot move to another member; less than this, and a member would wait for the broker.";
+        HANDED_OUT_RECORDS_MIN: u64 = 100, "handed.out.records.min", "records",
+            "What a member may have taken and not committed, however slow it is.";
+        HANDED_OUT_RECORDS_START: u64 = 1_000, "handed.out.records.start", "records",
+            "The same for a member of a group of which nobody's speed is known yet; it doubles every second until the first commit.";
+        COMMIT_INTERVAL_ASSUMED_MS: u64 = 5_000, "commit.interval.assumed.ms", "milliseconds",
+            "Time between two commits of a member that has not been seen to commit twice: the default of Kafka's clients.";
         SERVED_CEILING_STEP: u64 = 65_536, "served.ceiling.step", "offsets",
             "How far ahead the mark of what was handed out is made durable: one journal entry per so many offsets, and at most so many are read again after a restart.";
         SLICE_ID_QUARANTINE_MS: u64 = 604_800_000, "slice.id.quarantine.ms", "milliseconds",

@@ -192,7 +192,9 @@ impl Fetch {
                         let hand = (seen.log, seen.bounds.high_watermark, bytes_max);
                         slice.read(store, scans, hand, source)?
                     }
-                    Part::Whole | Part::Nothing => read_one(store, seen, want, bytes_max, is_first, source)?,
+                    Part::Whole | Part::Later(_) | Part::Nothing => {
+                        read_one(store, seen, want, bytes_max, is_first, source)?
+                    }
                 },
             };
             if let Ok(read) = &read {
@@ -239,7 +241,7 @@ pub fn check_leader_epoch(log: &Log, epoch: i32) -> Result<(), ErrorCode> {
 fn is_at_end((seen, want): (&Result<Seen, ErrorCode>, &Want)) -> bool {
     seen.as_ref().is_ok_and(|seen| match &seen.part {
         Part::Whole => want.offset >= seen.bounds.high_watermark,
-        Part::Nothing => true,
+        Part::Later(_) | Part::Nothing => true,
         Part::Slice(slice) => slice.is_at_end(seen.bounds.high_watermark),
     })
 }

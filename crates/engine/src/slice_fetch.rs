@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use anabranch_core::cursor::{ReadPlan, Record, SliceOffset};
-use anabranch_core::group::{Connection, SliceFetch};
+use anabranch_core::group::{Connection, SliceFetch, SliceRead};
 use anabranch_core::ids::{LogId, Now, Offset, TopicId};
 use anabranch_core::limits::{SLICE_ANSWER_BYTES_MAX, SLICE_SCAN_BYTES_MAX};
 use anabranch_core::log::{FetchBounds, Log};
@@ -26,6 +26,8 @@ pub enum Part {
     Whole,
     /// Those of a slice.
     Slice(Arc<SliceSeen>),
+    /// Those of a slice, when its member has committed some of what it has. It waits as for a log without new records.
+    Later(Arc<SliceSeen>),
     /// None: the slice was another member's, or is over. Whoever asks waits as for a log without new records.
     Nothing,
 }
@@ -57,6 +59,7 @@ impl PartialEq for Part {
         match (self, other) {
             (Self::Whole, Self::Whole) | (Self::Nothing, Self::Nothing) => true,
             (Self::Slice(a), Self::Slice(b)) => a.is_same(&b.plan) && a.plan.scan_from == b.plan.scan_from,
+            (Self::Later(a), Self::Later(b)) => a.is_same(&b.plan),
             _ => false,
         }
     }
@@ -75,19 +78,19 @@ pub(crate) fn see_slice(
         start: log.start(),
         high_watermark: log.high_watermark(),
     };
+    let seen = |read: Box<SliceRead>| {
+        Arc::new(SliceSeen {
+            group: read.group,
+            key,
+            plan: read.plan,
+            records_max: read.records_max,
+        })
+    };
     let part = match node.groups().locate_slice(key, at) {
         SliceFetch::Unknown => return Err(ErrorCode::OffsetOutOfRange),
         SliceFetch::Silent => Part::Nothing,
-        SliceFetch::Read {
-            group,
-            plan,
-            records_max,
-        } => Part::Slice(Arc::new(SliceSeen {
-            group,
-            key,
-            plan: *plan,
-            records_max,
-        })),
+        SliceFetch::Read(read) => Part::Slice(seen(read)),
+        SliceFetch::Full(read) => Part::Later(seen(read)),
     };
     Ok(Seen {
         log: log.id(),
@@ -163,7 +166,7 @@ impl SliceSeen {
 pub fn bounds_seen(seen: &Seen, asked: Offset, is_empty: bool) -> FetchBounds {
     let slice = match &seen.part {
         Part::Whole => return seen.bounds,
-        Part::Slice(slice) => Some(slice.plan.slice),
+        Part::Slice(slice) | Part::Later(slice) => Some(slice.plan.slice),
         Part::Nothing => None,
     };
     let asked_slice = SliceOffset::from_wire(asked).and_then(SliceOffset::slice);
@@ -187,7 +190,7 @@ impl<J: Journal> Engine<J> {
     /// [`Coordinator::slice_fetched`]: anabranch_core::group::Coordinator::slice_fetched
     pub fn slices_fetched(&mut self, connection: Connection, look: &Look) {
         for seen in look.iter().flatten() {
-            if let Part::Slice(slice) = &seen.part {
+            if let Part::Slice(slice) | Part::Later(slice) = &seen.part {
                 let (topic, partition) = slice.key;
                 let groups = self.node.groups_mut().0;
                 groups.slice_fetched(connection, topic, partition, slice.plan.slice);
@@ -223,7 +226,7 @@ impl<J: Journal> Engine<J> {
             let at = SliceOffset::new(Some(slice.plan.slice), slice.plan.from);
             let found = at.map(|at| self.node.groups().locate_slice(slice.key, at));
             match found {
-                Some(SliceFetch::Read { plan, .. }) => slice.is_same(&plan),
+                Some(SliceFetch::Read(read)) => slice.is_same(&read.plan),
                 _ => read.records.is_empty(),
             }
         };

@@ -79,6 +79,37 @@ pub(super) struct Block {
     pub(super) until: Offset,
     /// A record that was certainly handed out, the last one known.
     pub(super) certain: Option<Offset>,
+    /// How many records went into it, and the first of them.
+    pub(super) count: u64,
+    pub(super) since: Offset,
+}
+
+impl Block {
+    /// Something below `until` may have been handed out, nothing certainly.
+    pub(super) fn up_to(until: Offset) -> Self {
+        Self {
+            until,
+            certain: None,
+            count: 0,
+            since: until,
+        }
+    }
+
+    /// About how many of its records lie at or after `from`, as if they lay evenly.
+    fn left(&self, from: Offset) -> u64 {
+        let (all, left) = (
+            self.until.saturating_sub(self.since),
+            self.until.saturating_sub(from),
+        );
+        match (u64::try_from(all), u64::try_from(left)) {
+            (_, Err(_) | Ok(0)) | (Err(_) | Ok(0), _) => 0,
+            (Ok(all), Ok(left)) if left < all => {
+                let share = u128::from(self.count) * u128::from(left) / u128::from(all);
+                u64::try_from(share).unwrap_or(self.count)
+            }
+            (Ok(_), Ok(_)) => self.count,
+        }
+    }
 }
 
 impl Live {
@@ -214,10 +245,7 @@ impl LiveChain {
         let moved = !chain.closed.is_empty() || chain.pos > front.start;
         if let (true, Some(found)) = (chain.touched && moved, slices.get_mut(&front.id)) {
             // What was committed last may still be in work, and of what slots it was is no longer known.
-            found.block = Some(Block {
-                until: chain.pos,
-                certain: None,
-            });
+            found.block = Some(Block::up_to(chain.pos));
         }
         let was_read = !is_lost && chain.slices.iter().any(|slice| slice.ceiling.is_some());
         let is_marked = was_read && !live.is_broken(Fault::MarkLostAtRestart);
@@ -350,9 +378,14 @@ impl HandedOut {
         self.has(Offset::MIN)
     }
 
-    pub(super) fn at_or_after(&self, from: Offset) -> impl Iterator<Item = &Record> {
+    pub(super) fn at_or_after(&self, from: Offset) -> impl ExactSizeIterator<Item = &Record> {
         let at = self.records.partition_point(|record| record.offset < from);
         self.records.range(at..)
+    }
+
+    /// About how many records at or after `from` are not remembered one by one.
+    pub(super) fn unlisted(&self, from: Offset) -> u64 {
+        self.block.map_or(0, |block| block.left(from))
     }
 
     /// The pieces changed: the table must be made anew.
@@ -365,8 +398,11 @@ impl HandedOut {
         if from > self.known {
             // The member skipped a part. It is not in work, but it is not done either.
             self.make_block(self.records.len());
-            let certain = self.block.and_then(|block| block.certain);
-            self.block = Some(Block { until: from, certain });
+            let before = self.block.unwrap_or(Block::up_to(from));
+            self.block = Some(Block {
+                until: from,
+                ..before
+            });
         }
         let new = records.iter().filter(|record| record.offset >= self.known);
         self.records.extend(new);
@@ -375,10 +411,14 @@ impl HandedOut {
 
     /// Turns the oldest `count` records into a block.
     fn make_block(&mut self, count: usize) {
-        if let Some(last) = self.records.drain(..count).next_back() {
+        let first = self.records.front().map(|record| record.offset);
+        if let (Some(first), Some(last)) = (first, self.records.drain(..count).next_back()) {
+            let before = self.block.filter(|block| block.count > 0);
             self.block = Some(Block {
                 until: last.offset + 1,
                 certain: Some(last.offset),
+                count: before.map_or(0, |block| block.count) + count as u64,
+                since: before.map_or(first, |block| block.since),
             });
         }
     }
@@ -386,7 +426,7 @@ impl HandedOut {
     /// Something below `until` was committed, and it is not known which records it was.
     pub(super) fn commit_blindly(&mut self, until: Offset) {
         if !self.is_known {
-            self.block = Some(Block { until, certain: None });
+            self.block = Some(Block::up_to(until));
         }
     }
 

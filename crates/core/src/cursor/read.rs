@@ -116,6 +116,14 @@ impl Divided {
         })
     }
 
+    /// Whether a read begins with what the member was handed before: a repeated request, a lost answer, a seek.
+    pub fn is_repeated(&self, live: &Live, plan: &ReadPlan) -> bool {
+        let slice = self
+            .chain(plan.chain)
+            .and_then(|chain| chain.slices.iter().find(|slice| slice.id == plan.slice));
+        slice.is_some_and(|slice| plan.from < live.served(plan.chain, slice))
+    }
+
     /// What must be read again after a restart, of chains that are held.
     pub fn recall_wanted(&self, live: &Live) -> Vec<Recall> {
         let held = self.chains().filter(|(_, chain)| chain.state == ChainState::Held);

@@ -52,6 +52,8 @@ pub struct Undone {
     pub by_slot: BTreeMap<Slot, u32>,
     /// Whether there are others that are not remembered one by one.
     pub and_more: bool,
+    /// About how many of those; 0 as well if it is not known.
+    pub unlisted: u64,
 }
 
 /// Whether a member reads again what it was handed before.
@@ -82,6 +84,21 @@ impl Divided {
         self.chains()
             .map(|(name, chain)| self.view_of(live, name, chain))
             .collect()
+    }
+
+    /// How many records a chain's member was handed and has not committed, about.
+    pub fn outstanding(&self, live: &Live, name: SliceId) -> u64 {
+        let Some(chain) = self.chain(name) else {
+            return 0;
+        };
+        let slices = chain.slices.iter().enumerate();
+        let counts = slices.map(|(at, slice)| {
+            let from = if at == 0 { chain.pos } else { slice.start };
+            live.slice(name, slice.id).map_or(0, |found| {
+                (found.at_or_after(from).len() as u64).saturating_add(found.unlisted(from))
+            })
+        });
+        counts.fold(0, u64::saturating_add)
     }
 
     fn view_of(&self, live: &Live, name: SliceId, chain: &Chain) -> ChainView {
@@ -129,6 +146,7 @@ fn undone(live: &Live, name: SliceId, chain: &Chain) -> Undone {
             continue;
         };
         undone.and_more |= !found.is_known || found.block.is_some_and(|block| block.until > from);
+        undone.unlisted = undone.unlisted.saturating_add(found.unlisted(from));
         for record in found.at_or_after(from) {
             if let Some(count) = by_slot.get_mut(record.slot.index()) {
                 *count += 1;

@@ -67,7 +67,11 @@ impl Coordinator {
                     let sender = (request.member_id.as_str(), request.generation_or_epoch);
                     match self.commit_slice(&mut step, &request.group_id, sender, key, &plain) {
                         Some(done) => error = done,
-                        None => cursors.push((found.id, partition.partition, Cursor::Plain(plain))),
+                        None => {
+                            let what = (request.member_id.as_str(), plain.offset);
+                            self.note_plain_commit(&step, &request.group_id, key, what);
+                            cursors.push((found.id, partition.partition, Cursor::Plain(plain)));
+                        }
                     }
                 }
                 answered.push((partition.partition, error));

@@ -79,7 +79,7 @@ pub use assign::Assignor;
 pub use change::GroupChange;
 pub use coordinator::{Coordinator, Effects, Notice};
 pub use describe::{ConsumerDescribed, ConsumerMember, Described, DescribedMember, Listed, MemberView};
-pub use elastic::{CountWanted, Counts, Numbering, Order, Ordered, SliceFetch, SliceRecall};
+pub use elastic::{CountWanted, Counts, Numbering, Order, Ordered, SliceFetch, SliceRead, SliceRecall};
 pub use queues::{QueueReader, QueueReaders};
 pub use settings::GroupSettings;
 pub use state::Kind;

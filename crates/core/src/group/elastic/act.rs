@@ -86,6 +86,8 @@ impl Coordinator {
             self.withdraw(group, key, &one.slots);
             if let Some(chain) = self.chain_of(group, key, &one.to) {
                 let done = self.edit_cursor(step, group, key, |edit| edit.return_transit(chain, &one.slots));
+                let returned_ms = &mut self.elastic.division_mut(group, key).returned_ms;
+                returned_ms.insert(one.to.clone(), step.now.mono_ms);
                 self.tell_refusal(step, group, key, done);
             }
         }

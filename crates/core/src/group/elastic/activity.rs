@@ -22,9 +22,9 @@ pub(in crate::group) struct Activity {
     pub(super) rate: Option<u64>,
     /// Since when it has had a record that it has not committed, and made no progress.
     pub(super) uncommitted_ms: Option<u64>,
-    /// Records that it was handed in slices, ever.
-    handed_out: u64,
-    /// Records it had done, and the moment, at the last look.
+    /// Records that it has committed.
+    done: u64,
+    /// The same when its rate was last measured, and the moment.
     measured: Option<(u64, u64)>,
 }
 
@@ -36,25 +36,29 @@ impl Activity {
             commits: Commits::default(),
             rate: None,
             uncommitted_ms: None,
-            handed_out: 0,
+            done: 0,
             measured: None,
         }
     }
 
-    /// It was handed records.
+    /// It was handed so many records of slices.
     pub(super) fn was_handed(&mut self, now_ms: u64, records: usize) {
         if records > 0 {
-            self.handed_out = self.handed_out.saturating_add(records as u64);
             self.uncommitted_ms.get_or_insert(now_ms);
         }
     }
 
-    /// It committed something that it had not committed before.
-    pub(super) fn committed(&mut self, now_ms: u64) {
+    /// It committed so many records that it had not committed before. A commit of several partitions is one.
+    pub(super) fn committed(&mut self, now_ms: u64, records: u64) {
+        self.done = self.done.saturating_add(records);
         let commits = &mut self.commits;
+        if commits.last_ms == Some(now_ms) {
+            return;
+        }
         commits.seen = commits.seen.saturating_add(1);
         if let Some(last) = commits.last_ms {
-            let between = now_ms.saturating_sub(last);
+            // Having had nothing to do is not being slow to commit.
+            let between = now_ms.saturating_sub(self.uncommitted_ms.unwrap_or(last).max(last));
             commits.interval_ms = Some(match commits.interval_ms {
                 None => between,
                 Some(before) => mixed(before, between),
@@ -64,15 +68,17 @@ impl Activity {
         self.uncommitted_ms = Some(now_ms);
     }
 
-    /// A look at the member: what it is doing, how many records it holds undone in slices, and how far it has come in
-    /// partitions that it reads whole.
-    pub(super) fn look(&mut self, now_ms: u64, state: MemberState, undone: u64, plain_done: u64) {
-        let done = self.handed_out.saturating_sub(undone).saturating_add(plain_done);
+    /// A look at the member: what it is doing, and whether it was handed records of slices that it has not committed.
+    pub(super) fn look(&mut self, now_ms: u64, state: MemberState, has_undone: bool) {
+        let (done, was_busy) = (self.done, self.state == MemberState::Busy);
+        let is_busy = state == MemberState::Busy;
         match self.measured {
             Some((_, at)) if now_ms.saturating_sub(at) < MEASURED_OVER_MS_MIN && state == self.state => {}
+            // Progress is seen at commits, and these may be rare: it is measured from one to another.
+            Some((before, _)) if done == before && is_busy && was_busy => {}
             Some((before, at)) => {
                 let passed_ms = now_ms.saturating_sub(at).max(1);
-                if self.state == MemberState::Busy && done > before {
+                if was_busy && done > before {
                     let rate = (done - before).saturating_mul(1000) / passed_ms;
                     self.rate = Some(self.rate.map_or(rate, |old| mixed(old, rate)));
                 }
@@ -80,7 +86,7 @@ impl Activity {
             }
             None => self.measured = Some((done, now_ms)),
         }
-        if undone == 0 {
+        if !has_undone {
             self.uncommitted_ms = None;
         }
         if state != self.state {
@@ -102,15 +108,32 @@ mod tests {
     #[test]
     fn a_rate_is_measured_while_there_is_work() {
         let mut activity = Activity::new(0);
-        activity.look(0, MemberState::Busy, 0, 0);
+        activity.look(0, MemberState::Busy, false);
         activity.was_handed(0, 500);
-        activity.look(1_000, MemberState::Busy, 300, 0);
+        activity.committed(1_000, 200);
+        activity.look(1_000, MemberState::Busy, true);
         assert_eq!(activity.rate, Some(200));
-        activity.look(2_000, MemberState::Drained, 0, 0);
+        activity.committed(2_000, 300);
+        activity.look(2_000, MemberState::Drained, false);
         assert_eq!(activity.rate, Some(240), "300 more in a second, averaged");
-        activity.look(9_000, MemberState::Busy, 0, 0);
+        activity.look(9_000, MemberState::Busy, false);
         assert_eq!(activity.rate, Some(240), "having nothing to do is not being slow");
         assert_eq!(activity.since_ms, 9_000);
+    }
+
+    #[test]
+    fn the_rate_of_a_member_that_commits_rarely_is_that_of_the_time_between() {
+        let mut activity = Activity::new(0);
+        activity.look(0, MemberState::Busy, true);
+        for second in 1..=20 {
+            let now_ms = second * 1_000;
+            if second % 5 == 0 {
+                activity.committed(now_ms, 5_000);
+            }
+            activity.look(now_ms, MemberState::Busy, true);
+        }
+        assert_eq!(activity.rate, Some(1_000));
+        assert_eq!(activity.commits.interval_ms, Some(5_000));
     }
 
     #[test]
@@ -118,11 +141,23 @@ mod tests {
         let mut activity = Activity::new(0);
         activity.was_handed(10, 1);
         assert_eq!(activity.uncommitted_ms, Some(10));
-        activity.committed(1_000);
-        activity.committed(2_000);
-        assert_eq!(activity.commits.interval_ms, Some(1_000));
+        activity.committed(1_000, 1);
+        activity.committed(2_000, 1);
+        activity.committed(2_000, 1);
+        assert_eq!(
+            activity.commits.interval_ms,
+            Some(1_000),
+            "two partitions in one commit"
+        );
         assert_eq!((activity.commits.seen, activity.uncommitted_ms), (2, Some(2_000)));
-        activity.look(2_500, MemberState::Drained, 0, 0);
+        activity.look(2_500, MemberState::Drained, false);
         assert_eq!(activity.uncommitted_ms, None);
+        activity.was_handed(60_000, 1);
+        activity.committed(61_000, 1);
+        assert_eq!(
+            activity.commits.interval_ms,
+            Some(1_000),
+            "having had nothing to commit is not being slow to commit"
+        );
     }
 }

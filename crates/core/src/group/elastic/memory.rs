@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::activity::Activity;
+use super::flow::Flow;
 use super::{Key, Promises};
 use crate::cursor::Live;
 use crate::ids::TopicId;
@@ -49,6 +50,10 @@ struct OfPartition {
 pub(super) struct Division {
     /// What was handed out.
     pub(super) live: Live,
+    /// How much of it each member may be handed.
+    pub(super) flows: BTreeMap<String, Flow>,
+    /// When slots last came back to a member since their fence had not opened, monotonic milliseconds.
+    pub(super) returned_ms: BTreeMap<String, u64>,
     /// Since when there has been nothing to read, monotonic milliseconds.
     pub(super) quiet_since_ms: Option<u64>,
     /// Since when slots have been without a member, monotonic milliseconds.
@@ -95,14 +100,26 @@ impl Elastic {
         })
     }
 
-    /// Whether a cursor of the group is divided.
-    pub(super) fn has_divisions(&self, group: &str) -> bool {
-        let mut partitions = self
+    /// The partitions of a group whose cursors are divided.
+    pub(super) fn divided_keys(&self, group: &str) -> impl Iterator<Item = Key> {
+        let partitions = self
             .groups
             .get(group)
             .into_iter()
-            .flat_map(|group| group.partitions.values());
-        partitions.any(|partition| partition.division.is_some())
+            .flat_map(|group| &group.partitions);
+        partitions
+            .filter(|(_, partition)| partition.division.is_some())
+            .map(|(key, _)| *key)
+    }
+
+    /// What a member that the planner has looked at is doing.
+    pub(super) fn known_activity(&mut self, group: &str, member: &str) -> Option<&mut Activity> {
+        self.groups.get_mut(group)?.activities.get_mut(member)
+    }
+
+    /// Whether a cursor of the group is divided.
+    pub(super) fn has_divisions(&self, group: &str) -> bool {
+        self.divided_keys(group).next().is_some()
     }
 
     /// What is promised of a partition, if anything is.

@@ -8,6 +8,7 @@
 //! - `promises`: slots that a member is to get as soon as nobody else can be at work on them.
 //! - `moves`: what happens to a divided cursor when a member gets a partition, gives it up, leaves or comes back.
 //! - `slices`: fetches, commits and offset fetches of members that read slices.
+//! - `flow`: how much of its share a member is handed ahead of its commits.
 //! - `planning`: when the planner is asked; `view`: what it sees; `activity`: what members are doing; `act`: what
 //!   becomes of its decisions; `operate`: what an operator asks.
 //!
@@ -35,6 +36,7 @@ mod act;
 mod activity;
 mod eligible;
 mod family;
+mod flow;
 mod handed;
 mod identity;
 mod introduce;
@@ -56,6 +58,8 @@ mod claims_test;
 mod eligible_test;
 #[cfg(test)]
 mod family_test;
+#[cfg(test)]
+mod flow_test;
 #[cfg(test)]
 mod identity_test;
 #[cfg(test)]
@@ -86,7 +90,7 @@ pub(super) use memory::Elastic;
 pub use operate::{Order, Ordered};
 pub use planning::CountWanted;
 pub(in crate::group) use slices::NotYet;
-pub use slices::{SliceFetch, SliceRecall};
+pub use slices::{SliceFetch, SliceRead, SliceRecall};
 pub use software::{ClientFacts, ClientSoftware, Version};
 pub use view::Counts;
 

@@ -191,7 +191,13 @@ impl Coordinator {
     ) {
         let granted = self.edit_cursor(step, group, key, |edit| edit.grant(member_id, epoch, slots));
         match granted {
-            Some(Ok(_)) => self.withdraw(group, key, slots),
+            Some(Ok(_)) => {
+                self.withdraw(group, key, slots);
+                self.elastic
+                    .division_mut(group, key)
+                    .returned_ms
+                    .remove(member_id);
+            }
             Some(Err(refusal)) => step.notice(
                 group,
                 format!(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anabranch_wire::slot::Slot;
 
 use super::shares_test::{half, moves};
-use super::{ClientSoftware, Key, SliceFetch};
+use super::{ClientSoftware, Key, SliceFetch, SliceRead};
 use crate::cursor::{ChainState, Cursor, Record, SliceOffset};
 use crate::elastic::{Change, How};
 use crate::group::coordinator::Step;
@@ -130,9 +130,10 @@ impl World {
     /// Reads at a position: hands these records out. Where it read from.
     pub(super) fn read(&mut self, position: SliceOffset, records: &[(i64, u16)], end: i64) -> SliceOffset {
         let key = self.key();
-        let SliceFetch::Read { group, plan, .. } = self.bench.coordinator.locate_slice(key, position) else {
+        let SliceFetch::Read(read) = self.bench.coordinator.locate_slice(key, position) else {
             panic!("{position:?} cannot be read");
         };
+        let SliceRead { group, plan, .. } = *read;
         let records: Vec<Record> = records
             .iter()
             .map(|(offset, number)| Record {
@@ -212,11 +213,11 @@ fn a_release_reaches_the_taker_when_commits_prove_the_work_done() {
     assert_eq!(world.slots("c"), quarter);
     let (key, position) = (world.key(), world.position("c"));
     let found = world.bench.coordinator.locate_slice(key, position);
-    let SliceFetch::Read { plan, .. } = found else {
+    let SliceFetch::Read(read) = found else {
         panic!("it can be read");
     };
     assert_eq!(
-        plan.sieve.from_of(slot(1_500)),
+        read.plan.sieve.from_of(slot(1_500)),
         106,
         "from the end of what was handed out"
     );

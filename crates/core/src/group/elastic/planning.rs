@@ -111,6 +111,7 @@ impl Coordinator {
 
     fn plan_group(&mut self, step: &mut Step<'_>, group: &str, counts: &dyn Counts) -> BTreeSet<CountWanted> {
         self.tidy(step, group);
+        self.look_at_flows(step, group);
         let Some(snapshot) = self.snapshot_for_planner(step, group, counts) else {
             return BTreeSet::new();
         };

@@ -19,7 +19,7 @@ pub(super) struct Log {
     pub(super) end: Offset,
 }
 
-fn slot_of(offset: Offset) -> u16 {
+pub(super) fn slot_of(offset: Offset) -> u16 {
     (offset * 7 % SLOTS as i64) as u16
 }
 
@@ -31,7 +31,7 @@ impl Counts for Log {
 }
 
 /// Nobody has counted anything.
-struct Uncounted;
+pub(super) struct Uncounted;
 
 impl Counts for Uncounted {
     fn records_from(&self, _: TopicId, _: i32, _: Offset) -> Option<SlotCounts> {
@@ -72,9 +72,10 @@ impl World {
     /// A member reads up to `records` records, and commits twice: in the middle and at the end.
     pub(super) fn work(&mut self, member: &str, records: usize) -> Vec<Offset> {
         let position = self.position(member);
-        let SliceFetch::Read { plan, .. } = self.bench.coordinator.locate_slice(self.key(), position) else {
+        let SliceFetch::Read(read) = self.bench.coordinator.locate_slice(self.key(), position) else {
             panic!("{member} can read");
         };
+        let plan = &read.plan;
         let all =
             (plan.scan_from..self.end()).filter(|offset| plan.sieve.keeps(slot(slot_of(*offset)), *offset));
         let found: Vec<Offset> = all.take(records).collect();

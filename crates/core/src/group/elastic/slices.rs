@@ -1,7 +1,11 @@
 //! Requests of members that read slices: fetch, commit, and the offset fetch that tells them where to begin.
 
+use std::collections::BTreeMap;
+
 use anabranch_wire::ErrorCode;
 
+use super::activity::Activity;
+use super::flow::{Flow, Pace};
 use super::{Key, Promises};
 use crate::cursor::{
     ChainState, Committed, Cursor, Found, IdUse, Note, Plain, ReadPlan, Recall, Record, Refusal, Reserved,
@@ -19,22 +23,21 @@ pub enum SliceFetch {
     /// No data, and no error: wait as for a log without new records. The high watermark is the offset asked for.
     Silent,
     /// Read this, for this group.
-    Read {
-        /// The group whose cursor it is.
-        group: String,
-        /// Where, and which records.
-        plan: Box<ReadPlan>,
-        /// Most records in one answer: about what the member does in a second, since what it was handed cannot move to
-        /// another.
-        records_max: usize,
-    },
+    Read(Box<SliceRead>),
+    /// Nothing now: the member has as much as it may have until it commits. It waits as for a log without new records.
+    Full(Box<SliceRead>),
 }
 
-/// Records in one answer to a member whose rate is not known yet.
-const RECORDS_UNMEASURED: usize = 1_000;
-
-/// Records that one answer may have however slow the member is.
-const RECORDS_MIN: usize = 100;
+/// What is to be read for a fetch of a slice offset.
+#[derive(Clone, Debug)]
+pub struct SliceRead {
+    /// The group whose cursor it is.
+    pub group: String,
+    /// Where, and which records.
+    pub plan: ReadPlan,
+    /// Most records in one answer: what the member may be handed besides what it has, since that cannot move to another.
+    pub records_max: usize,
+}
 
 /// The member has no part of the partition yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,25 +70,71 @@ impl Coordinator {
         };
         match self.with_live(group, key, |live| cursor.locate(live, id, at.offset())) {
             Found::Unknown | Found::Silent => SliceFetch::Silent,
-            Found::Read(plan) => SliceFetch::Read {
-                records_max: self.records_max(group, cursor, plan.chain),
-                group: group.clone(),
-                plan: Box::new(plan),
-            },
+            Found::Read(plan) => {
+                let records_max = self.room(group, key, cursor, &plan);
+                let read = Box::new(SliceRead {
+                    group: group.clone(),
+                    plan,
+                    records_max: usize::try_from(records_max).unwrap_or(usize::MAX),
+                });
+                match records_max {
+                    0 => SliceFetch::Full(read),
+                    _ => SliceFetch::Read(read),
+                }
+            }
         }
     }
 
-    fn records_max(&self, group: &str, cursor: &Cursor, chain: SliceId) -> usize {
+    /// How many records a fetch may be answered with. What the member had already it gets again, however much it is: the
+    /// answer was lost, or the client went back.
+    fn room(&self, group: &str, key: Key, cursor: &Cursor, plan: &ReadPlan) -> u64 {
         let Cursor::Divided(divided) = cursor else {
-            return RECORDS_UNMEASURED;
+            return 0;
         };
-        let member = divided.chain(chain).map_or("", |chain| chain.member());
-        let activities = self.elastic.group(group).map(|group| &group.activities);
-        let rate = activities.and_then(|activities| activities.get(member)?.rate);
-        rate.map_or(RECORDS_UNMEASURED, |rate| {
-            usize::try_from(rate).unwrap_or(usize::MAX)
-        })
-        .max(RECORDS_MIN)
+        let (outstanding, is_repeated) = self.with_live(group, key, |live| {
+            (
+                divided.outstanding(live, plan.chain),
+                divided.is_repeated(live, plan),
+            )
+        });
+        let member = divided.chain(plan.chain).map_or("", |chain| chain.member());
+        let counted = if is_repeated { 0 } else { outstanding };
+        match self
+            .elastic
+            .division(group, key)
+            .and_then(|division| division.flows.get(member))
+        {
+            Some(flow) => flow.room(counted),
+            None => Flow::new(0, self.expected_pace(group, key, member)).room(counted),
+        }
+    }
+
+    /// The pace of a member that has committed nothing of the partition yet: its own before the division, else that of the
+    /// others, who do the same work.
+    fn expected_pace(&self, group: &str, key: Key, member: &str) -> Pace {
+        let Some(memory) = self.elastic.group(group) else {
+            return Pace::default();
+        };
+        let known = |activity: &Activity| Pace {
+            rate: activity.rate.map(|rate| rate.saturating_mul(1_000)),
+            interval_ms: activity.commits.interval_ms,
+        };
+        let own = memory.activities.get(member).map(known).unwrap_or_default();
+        let flows = self
+            .elastic
+            .division(group, key)
+            .into_iter()
+            .flat_map(|division| &division.flows);
+        let here: Vec<Pace> = flows.map(|(_, flow)| flow.pace()).collect();
+        let others: Vec<Pace> = memory.activities.values().map(known).collect();
+        let of = |pace: fn(&Pace) -> Option<u64>| {
+            let means = [mean(&here, pace), mean(&others, pace)];
+            pace(&own).or_else(|| means.into_iter().flatten().next())
+        };
+        Pace {
+            rate: of(|pace| pace.rate),
+            interval_ms: of(|pace| pace.interval_ms),
+        }
     }
 
     /// Reserves what was read for a fetch, before it leaves; see [`crate::cursor::Step::reserve`].
@@ -99,12 +148,13 @@ impl Coordinator {
         (records, end): (&[Record], Offset),
     ) -> (Result<Reserved, Refusal>, Effects) {
         let mut step = Step::new(now, topics);
+        let before = self.outstanding(group, key, plan.chain);
         let reserved = self.edit_cursor(&mut step, group, key, |edit| edit.reserve(plan, records, end));
         // Nobody reads other records than before because of a raised mark.
         step.effects.moved.clear();
         if let Some(Ok(reserved)) = &reserved {
             let handed = records.partition_point(|record| record.offset < reserved.end);
-            self.was_handed(&step, group, key, plan.chain, handed);
+            self.was_handed(&step, group, key, plan.chain, (handed, before));
         }
         (reserved.unwrap_or(Err(Refusal::Stale)), step.effects)
     }
@@ -195,11 +245,17 @@ impl Coordinator {
                     commit_ms: plain.commit_ms,
                     expires_ms: plain.expires_ms,
                 };
+                let before = self.outstanding_of(group, key, member_id);
                 let done = self.edit_cursor(step, group, key, |edit| {
                     edit.commit(member_id, epoch, id, at.offset(), note)
                 });
                 if done == Some(Committed::Moved) {
-                    self.activity(step, group, member_id).committed(step.now.mono_ms);
+                    let after = self.outstanding_of(group, key, member_id);
+                    let records = before.saturating_sub(after);
+                    self.activity(step, group, member_id)
+                        .committed(step.now.mono_ms, records);
+                    self.flow(step, group, key, member_id)
+                        .committed(step.now.mono_ms, before, after);
                     self.keep_promises(step, group, key);
                 }
                 Some(ErrorCode::None)
@@ -207,13 +263,101 @@ impl Coordinator {
         }
     }
 
-    fn was_handed(&mut self, step: &Step<'_>, group: &str, key: Key, chain: SliceId, records: usize) {
+    fn was_handed(
+        &mut self,
+        step: &Step<'_>,
+        group: &str,
+        key: Key,
+        chain: SliceId,
+        (records, before): (usize, u64),
+    ) {
         let Some(Cursor::Divided(divided)) = self.cursor(group, key) else {
             return;
         };
         if let Some(member) = divided.chain(chain).map(|chain| chain.member().to_owned()) {
             self.activity(step, group, &member)
                 .was_handed(step.now.mono_ms, records);
+            self.flow(step, group, key, &member)
+                .handed(step.now.mono_ms, before);
+        }
+    }
+
+    /// How many records of a chain were handed out and are not committed.
+    fn outstanding(&self, group: &str, key: Key, chain: SliceId) -> u64 {
+        match self.cursor(group, key) {
+            Some(Cursor::Divided(divided)) => {
+                self.with_live(group, key, |live| divided.outstanding(live, chain))
+            }
+            Some(Cursor::Plain(_)) | None => 0,
+        }
+    }
+
+    fn outstanding_of(&self, group: &str, key: Key, member: &str) -> u64 {
+        let chain = match self.cursor(group, key) {
+            Some(Cursor::Divided(divided)) => divided.chain_of(member).map(|(name, _)| name),
+            Some(Cursor::Plain(_)) | None => None,
+        };
+        chain.map_or(0, |chain| self.outstanding(group, key, chain))
+    }
+
+    fn flow(&mut self, step: &Step<'_>, group: &str, key: Key, member: &str) -> &mut Flow {
+        let division = self.elastic.division(group, key);
+        let is_new = division.is_none_or(|division| !division.flows.contains_key(member));
+        let pace = match is_new {
+            true => self.expected_pace(group, key, member),
+            false => Pace::default(),
+        };
+        let flows = &mut self.elastic.division_mut(group, key).flows;
+        flows
+            .entry(member.to_owned())
+            .or_insert_with(|| Flow::new(step.now.mono_ms, pace))
+    }
+
+    /// Looks at the members that have taken all they might of divided partitions: whoever may have more now is woken. Forgets
+    /// those who have no part any more.
+    pub(super) fn look_at_flows(&mut self, step: &mut Step<'_>, group: &str) {
+        let keys: Vec<Key> = self.elastic.divided_keys(group).collect();
+        for key in keys {
+            let Some(Cursor::Divided(divided)) = self.cursor(group, key) else {
+                continue;
+            };
+            let chains = divided.chains();
+            let held = chains.filter(|(_, chain)| chain.state() == ChainState::Held);
+            let outstanding: BTreeMap<String, u64> = self.with_live(group, key, |live| {
+                held.map(|(name, chain)| (chain.member().to_owned(), divided.outstanding(live, name)))
+                    .collect()
+            });
+            let division = self.elastic.division_mut(group, key);
+            division
+                .flows
+                .retain(|member, _| outstanding.contains_key(member));
+            division
+                .returned_ms
+                .retain(|member, _| outstanding.contains_key(member));
+            for (member, flow) in &mut division.flows {
+                let outstanding = outstanding.get(member).copied().unwrap_or(0);
+                if flow.look(step.now.mono_ms, outstanding) {
+                    step.effects.moved.insert(key);
+                }
+            }
+        }
+    }
+
+    /// A member committed an offset of a partition that it reads whole.
+    pub(in crate::group) fn note_plain_commit(
+        &mut self,
+        step: &Step<'_>,
+        group: &str,
+        key: Key,
+        (member, offset): (&str, Offset),
+    ) {
+        let before = match self.cursor(group, key) {
+            Some(Cursor::Plain(plain)) => plain.offset,
+            Some(Cursor::Divided(_)) | None => return,
+        };
+        let records = u64::try_from(offset.saturating_sub(before)).unwrap_or(0);
+        if let Some(activity) = self.elastic.known_activity(group, member).filter(|_| records > 0) {
+            activity.committed(step.now.mono_ms, records);
         }
     }
 
@@ -255,4 +399,10 @@ impl Coordinator {
         let at = SliceOffset::new(Some(position.slice), position.offset)?;
         Some(Ok(at.to_wire()))
     }
+}
+
+fn mean(paces: &[Pace], of: fn(&Pace) -> Option<u64>) -> Option<u64> {
+    let known: Vec<u64> = paces.iter().filter_map(of).collect();
+    let sum = known.iter().fold(0, |sum: u64, one| sum.saturating_add(*one));
+    sum.checked_div(known.len() as u64)
 }

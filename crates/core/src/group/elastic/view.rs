@@ -12,7 +12,7 @@ use crate::elastic::{
     ShareView, SlotCounts, Snapshot, TopicView, Transit,
 };
 use crate::group::coordinator::{Coordinator, Step};
-use crate::group::state::{ConsumerGroup, Held, Sharing};
+use crate::group::state::{ConsumerGroup, Sharing};
 use crate::ids::{Offset, TopicId};
 use crate::slots::SlotSet;
 
@@ -165,8 +165,11 @@ impl Coordinator {
             ..DividedView::default()
         };
         for chain in chains.iter().filter(|chain| chain.state == ChainState::Held) {
-            view.shares
-                .insert(chain.member.clone(), share_view(chain, end, &count));
+            let mut share = share_view(chain, end, &count);
+            let division = self.elastic.division(group, key);
+            share.returned_ms =
+                division.and_then(|division| division.returned_ms.get(&chain.member).copied());
+            view.shares.insert(chain.member.clone(), share);
             for transit in &chain.transits {
                 let slots = transit.pieces.slots();
                 view.transits.push(Transit {
@@ -248,10 +251,9 @@ impl Coordinator {
             Ok(()) => Eligibility::Yes,
             Err(why) => Eligibility::No(why.text),
         };
-        let plain_done = self.plain_done(group, &state.current.assigned);
         let now_ms = step.now.mono_ms;
         let activity = self.activity(step, group, id);
-        activity.look(now_ms, doing, load.handed_out, plain_done);
+        activity.look(now_ms, doing, load.handed_out > 0);
         let view = MemberView {
             state: activity.state,
             since_ms: activity.since_ms,
@@ -271,18 +273,6 @@ impl Coordinator {
             .activities
             .entry(id.to_owned())
             .or_insert_with(|| Activity::new(step.now.mono_ms))
-    }
-
-    /// How far a member has come in the partitions that it reads whole, as a sum of offsets.
-    fn plain_done(&self, group: &str, assigned: &Held) -> u64 {
-        let keys = assigned
-            .iter()
-            .flat_map(|(topic, held)| held.keys().map(|partition| (*topic, *partition)));
-        let offsets = keys.filter_map(|key| match self.cursor(group, key)? {
-            Cursor::Plain(plain) => u64::try_from(plain.offset).ok(),
-            Cursor::Divided(_) => None,
-        });
-        offsets.fold(0, u64::saturating_add)
     }
 }
 
@@ -325,7 +315,7 @@ fn load(consumer: &ConsumerGroup, id: &str, snapshot: &Snapshot) -> Load {
 fn share_view(chain: &ChainView, end: Offset, count: &dyn Fn(&Pieces) -> Option<SlotCounts>) -> ShareView {
     let by_slot = chain.undone.by_slot.iter();
     let handed_out = SlotCounts::exact(by_slot.map(|(slot, records)| (*slot, u64::from(*records))));
-    let undone = handed_out.total();
+    let undone = handed_out.total().saturating_add(chain.undone.unlisted);
     let is_done = undone == 0 && !chain.undone.and_more && chain.undone_from.is_none_or(|from| from >= end);
     let movable = match is_done {
         true => 0,

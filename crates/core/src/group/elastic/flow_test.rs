@@ -1,0 +1,121 @@
+//! What members are handed ahead of their commits, and what becomes of moves when that is much.
+
+use super::SliceFetch;
+use super::moves_test::{World, moved, slot};
+use super::planning_test::{Uncounted, slot_of};
+use crate::cursor::SliceOffset;
+use crate::elastic::{Entry, How, Kind};
+use crate::ids::Offset;
+use crate::limits::HANDED_OUT_RECORDS_START;
+
+impl World {
+    /// A member takes all that it is given from a position on. Where it stands then, and how many records it got.
+    fn take_all(&mut self, mut at: SliceOffset) -> (SliceOffset, usize) {
+        let mut taken = 0;
+        loop {
+            let SliceFetch::Read(read) = self.bench.coordinator.locate_slice(self.key(), at) else {
+                return (at, taken);
+            };
+            let sieve = &read.plan.sieve;
+            let all = (read.plan.scan_from..self.end())
+                .map(|offset| (offset, slot_of(offset)))
+                .filter(|(offset, number)| sieve.keeps(slot(*number), *offset));
+            let found: Vec<(Offset, u16)> = all.take(read.records_max).collect();
+            let Some((last, _)) = found.last().copied() else {
+                return (at, taken);
+            };
+            let from = self.read(at, &found, last + 1);
+            taken += found.len();
+            at = moved(from, last + 1);
+        }
+    }
+
+    fn is_full(&self, at: SliceOffset) -> bool {
+        matches!(
+            self.bench.coordinator.locate_slice(self.key(), at),
+            SliceFetch::Full(_)
+        )
+    }
+
+    /// How the slots of the newest division went.
+    fn last_how(&self) -> Option<How> {
+        let entries = self.bench.coordinator.decisions_of("g").rev();
+        let mut splits = entries.filter_map(|(_, entry, _)| match entry {
+            Entry::Decided(decision) if matches!(decision.change.kind, Kind::Split | Kind::Steal) => {
+                decision.change.moves.first().map(|one| one.how)
+            }
+            Entry::Decided(_) | Entry::Refused { .. } => None,
+        });
+        splits.next()
+    }
+}
+
+#[test]
+fn a_member_is_handed_no_more_than_its_window_until_it_commits() {
+    let mut world = World::with_backlog(&["a", "b"], 100_000);
+    world.live(8);
+    let first = world.position("a");
+    let (at, taken) = world.take_all(first);
+    assert_eq!(taken as u64, HANDED_OUT_RECORDS_START, "nobody's speed is known");
+    assert!(world.is_full(at));
+    assert!(!world.is_full(first), "what it had already it gets again");
+    let other = world.position("b");
+    assert!(!world.is_full(other), "the other has a window of its own");
+    // All of it is done at the first commit: it could have done more.
+    world.bench.pass(1_000);
+    world.commit("a", at);
+    let (at, taken) = world.take_all(at);
+    assert!(taken as u64 >= 2 * HANDED_OUT_RECORDS_START, "{taken}");
+    // From now on half of it is left at each commit: the rest of a second, and another second.
+    let half = moved(at, (first.offset() + at.offset()) / 2);
+    world.bench.pass(1_000);
+    world.commit("a", half);
+    assert!(!world.is_full(at));
+}
+
+#[test]
+fn a_member_that_never_commits_is_woken_for_more() {
+    let mut world = World::with_backlog(&["a", "b"], 100_000);
+    world.live(8);
+    let start = world.position("a");
+    let (at, _) = world.take_all(start);
+    assert!(world.is_full(at));
+    world.bench.pass(2_000);
+    let (now, topics, key) = (world.bench.now, world.bench.topics.clone(), world.key());
+    let (_, effects) = world.bench.coordinator.plan(now, &topics, &Uncounted);
+    assert!(
+        effects.moved.contains(&key),
+        "whoever waits for records of it looks again"
+    );
+    world.bench.take(effects);
+    assert!(!world.is_full(at));
+}
+
+#[test]
+fn after_a_fence_that_did_not_open_the_share_is_taken_away_and_given_back_once() {
+    let mut world = World::with_backlog(&["a", "b"], 100_000);
+    world.live(8);
+    for _ in 0..4 {
+        world.work("a", 1_000);
+        world.live(1);
+    }
+    world.work("b", 20_000);
+    let start = world.position("a");
+    let (at, _) = world.take_all(start);
+    world.join("c");
+    world.live(4);
+    assert_eq!(
+        (world.kinds().as_slice(), world.last_how()),
+        (["split", "split"].as_slice(), Some(How::Release))
+    );
+    // What a had nothing of in work is there at once.
+    world.work("c", 100_000);
+    world.live(35);
+    assert_eq!(world.kinds()[2..], ["return", "steal"], "a committed nothing");
+    assert_eq!(world.last_how(), Some(How::Regrant));
+    assert!(!world.slots("c").is_empty(), "it gave up what it was handed");
+    // It comes back with a fresh share, of which nothing is known to be slow.
+    let before = at.slice();
+    let after = world.position("a");
+    assert!(after.slice() > before && !world.is_full(after));
+}
