@@ -159,9 +159,11 @@ impl<J: Journal> Engine<J> {
         (token, outcome)
     }
 
-    /// Stops the planner for a group, or lets it go on; until the next start.
-    pub fn set_paused(&mut self, group: &str, paused: bool) {
-        self.node.groups_mut().0.set_paused(group, paused);
+    /// Stops the planner for a group, or lets it go on. `false`: there is no such group.
+    pub fn set_paused(&mut self, now: Now, group: &str, paused: bool) -> (bool, Outcome) {
+        self.group(now, |groups, topics, now| {
+            groups.set_paused(now, topics, group, paused)
+        })
     }
 
     /// A client has said on its connection what it is; see [`Coordinator::introduced`].

@@ -303,14 +303,13 @@ impl Broker {
         core.engine.count_tasks_of(now, group)
     }
 
-    /// Stops the planner for a group, or lets it go on. `false`: there is no such group.
-    pub(crate) fn set_paused(&self, group: &str, paused: bool) -> bool {
+    /// Stops the planner for a group, or lets it go on, and the entry to wait for. `None`: there is no such group.
+    pub(crate) fn set_paused(&self, group: &str, paused: bool) -> Option<Lsn> {
         let mut core = self.lock();
-        let exists = core.node().groups().groups().contains_key(group);
-        if exists {
-            core.engine.set_paused(group, paused);
-        }
-        exists
+        let now = core.group_clock.now(self.clock.now());
+        let (exists, outcome) = core.engine.set_paused(now, group, paused);
+        let after = self.pass_on(&mut core, outcome);
+        exists.then_some(after)
     }
 
     /// Takes what a member had been handed before the broker was started.

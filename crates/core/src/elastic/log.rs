@@ -10,8 +10,8 @@ use super::decision::{Decision, Refusal};
 use super::inputs::{DivideInputs, Inputs};
 use crate::codec::{CodecError, Decoder, Encoder};
 
-/// Format version of a log in a snapshot.
-const VERSION: u64 = 1;
+/// Format version of a log in a snapshot; the first did not say what became of decisions.
+const VERSION: u64 = 2;
 
 /// An entry of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,67 @@ pub enum Entry {
         /// How many there were.
         times: u64,
     },
+}
+
+/// How a decision ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ended {
+    /// All who were to get slots have them.
+    Done,
+    /// Some slots did not become free in time, and went back to where they came from.
+    Undone,
+    /// Some slots went elsewhere: a member left, the broker was started anew, or something else was decided about them.
+    Overtaken,
+}
+
+/// What became of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// How it ended.
+    pub ended: Ended,
+    /// How long that took from the decision on, milliseconds.
+    pub handover_ms: u64,
+}
+
+impl Ended {
+    /// A word for logs, metrics and JSON; it never changes.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Undone => "undone",
+            Self::Overtaken => "overtaken",
+        }
+    }
+}
+
+impl Settled {
+    pub(crate) fn put(self, e: &mut Encoder) {
+        e.u8(match self.ended {
+            Ended::Done => 0,
+            Ended::Undone => 1,
+            Ended::Overtaken => 2,
+        });
+        e.uvar(self.handover_ms);
+    }
+
+    pub(crate) fn get(d: &mut Decoder<'_>) -> Result<Self, CodecError> {
+        let ended = match d.u8()? {
+            0 => Ended::Done,
+            1 => Ended::Undone,
+            2 => Ended::Overtaken,
+            tag => {
+                return Err(CodecError::UnknownTag {
+                    at: d.position(),
+                    tag: u64::from(tag),
+                    what: "the end of a decision",
+                });
+            }
+        };
+        Ok(Self {
+            ended,
+            handover_ms: d.uvar()?,
+        })
+    }
 }
 
 /// The newest entries of one group.
@@ -46,6 +107,7 @@ struct Kept {
     number: u64,
     size: usize,
     entry: Entry,
+    settled: Option<Settled>,
 }
 
 /// What [`DecisionLog::refuse`] did.
@@ -125,7 +187,22 @@ impl DecisionLog {
         self.entries.iter().map(|kept| (kept.number, &kept.entry))
     }
 
-    /// The number that the next entry will have: what a reader who follows the log asks from next.
+    /// Notes what became of a decision; nothing if it is forgotten already.
+    pub fn settle(&mut self, number: u64, settled: Settled) {
+        let at = self.entries.partition_point(|kept| kept.number < number);
+        if let Some(kept) = self.entries.get_mut(at).filter(|kept| kept.number == number) {
+            kept.settled = Some(settled);
+        }
+    }
+
+    /// What became of a decision; none: it is on its way, or is none.
+    pub fn settled(&self, number: u64) -> Option<Settled> {
+        let at = self.entries.partition_point(|kept| kept.number < number);
+        let kept = self.entries.get(at).filter(|kept| kept.number == number);
+        kept.and_then(|kept| kept.settled)
+    }
+
+    /// The number that the next entry will have.
     pub fn next_number(&self) -> u64 {
         self.next
     }
@@ -139,7 +216,12 @@ impl DecisionLog {
         let number = self.next;
         self.next += 1;
         self.bytes += size;
-        self.entries.push_back(Kept { number, size, entry });
+        self.entries.push_back(Kept {
+            number,
+            size,
+            entry,
+            settled: None,
+        });
         self.forget();
         number
     }
@@ -163,6 +245,7 @@ impl DecisionLog {
                 Entry::Decided(decision) => {
                     e.u8(1);
                     e.bytes(&decision.encode());
+                    e.opt(kept.settled.as_ref(), |e, settled| settled.put(e));
                 }
                 Entry::Refused {
                     refusal,
@@ -182,7 +265,7 @@ impl DecisionLog {
     pub fn get(d: &mut Decoder<'_>, entries_max: usize, bytes_max: usize) -> Result<Self, CodecError> {
         let found = d.uvar()?;
         match found {
-            VERSION => {}
+            1..=VERSION => {}
             0 => return Err(d.invalid("a format version of 0")),
             _ => {
                 return Err(CodecError::Newer {
@@ -194,23 +277,32 @@ impl DecisionLog {
         }
         let next = d.uvar()?;
         let mut log = Self::new(entries_max, bytes_max);
-        for (number, (size, entry)) in d.list(|d| Ok::<_, CodecError>((d.uvar()?, get_entry(d)?)))? {
+        let entries = d.list(|d| Ok::<_, CodecError>((d.uvar()?, get_entry(d, found)?)))?;
+        for (number, (size, entry, settled)) in entries {
             if number < log.next || number >= next {
                 return Err(d.invalid("the entries of a decision log are not in order"));
             }
             log.next = number;
             log.push(size, entry);
+            if let Some(settled) = settled {
+                log.settle(number, settled);
+            }
         }
         log.next = next;
         Ok(log)
     }
 }
 
-fn get_entry(d: &mut Decoder<'_>) -> Result<(usize, Entry), CodecError> {
+fn get_entry(d: &mut Decoder<'_>, version: u64) -> Result<(usize, Entry, Option<Settled>), CodecError> {
     match d.u8()? {
         1 => {
             let bytes = d.bytes()?;
-            Ok((bytes.len(), Entry::Decided(Decision::decode(bytes)?)))
+            let entry = Entry::Decided(Decision::decode(bytes)?);
+            let settled = match version {
+                1 => None,
+                _ => d.opt(Settled::get)?,
+            };
+            Ok((bytes.len(), entry, settled))
         }
         2 => {
             let (first_ms, times) = (d.ivar()?, d.uvar()?);
@@ -221,7 +313,7 @@ fn get_entry(d: &mut Decoder<'_>) -> Result<(usize, Entry), CodecError> {
                 first_ms,
                 times,
             };
-            Ok((bytes.len(), entry))
+            Ok((bytes.len(), entry, None))
         }
         tag => Err(CodecError::UnknownTag {
             at: d.position(),

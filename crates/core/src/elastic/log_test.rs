@@ -28,6 +28,29 @@ fn again(log: &DecisionLog, entries_max: usize, bytes_max: usize) -> DecisionLog
 }
 
 #[test]
+fn what_became_of_a_decision_stands_beside_it_and_the_decision_stays_as_it_was() {
+    let mut log = DecisionLog::new(100, 1 << 20);
+    let first = log.decide(decision());
+    let second = log.decide(decision());
+    assert_eq!((first + 1, second + 1), (second, log.next_number()));
+    let settled = Settled {
+        ended: Ended::Undone,
+        handover_ms: 30_000,
+    };
+    log.settle(first, settled);
+    log.settle(99, settled);
+    assert_eq!((log.settled(first), log.settled(second)), (Some(settled), None));
+    assert_eq!(again(&log, 100, 1 << 20), log);
+    for (_, entry) in log.entries() {
+        let Entry::Decided(decision) = entry else { panic!() };
+        assert_eq!(decision.replay(), Outcome::Change(decision.change.clone()));
+    }
+    // What is forgotten takes it along.
+    let fewer = again(&log, 1, 1 << 20);
+    assert_eq!((fewer.settled(first), fewer.settled(second)), (None, None));
+}
+
+#[test]
 fn a_refusal_that_repeats_is_counted() {
     let mut world = refusing();
     let mut log = DecisionLog::new(100, 1 << 20);
@@ -106,7 +129,7 @@ fn damaged_logs_are_errors() {
             "{cut}"
         );
     }
-    for (at, value) in [(0, 0), (0, 2), (1, 0), (3, 9)] {
+    for (at, value) in [(0, 0), (0, 3), (1, 0), (3, 9)] {
         let mut bytes = bytes.clone();
         bytes[at] = value;
         assert!(

@@ -85,7 +85,7 @@ pub use inputs::{
     DivideRules, Facts, FoldInputs, FoldShare, GrantInputs, Inputs, Item, ItemTopic, Load, NEEDY_MAX, Needy,
     PartitionRef, PlainInputs, RECEIVERS_MAX, Receiver, ReturnInputs,
 };
-pub use log::{DecisionLog, Entry, Noted};
+pub use log::{DecisionLog, Ended, Entry, Noted, Settled};
 pub use plan::{Plan, Uncounted, plan};
 pub use settings::{CommitEvidence, ElasticKeys, ElasticSettings, GroupElasticSettings, Mode, SliceOffsets};
 pub use snapshot::{

@@ -24,6 +24,8 @@ pub struct Snapshot {
     pub paused: bool,
     /// When a whole partition was last moved between members that both had work.
     pub balanced_ms: Option<u64>,
+    /// Whole partitions are dealt by number alone: the members chose a plan in which they belong together.
+    pub dealt_by_number: bool,
     /// The members.
     pub members: BTreeMap<MemberId, MemberView>,
     /// The topics that any of them subscribes to, or that the group has unread records of.

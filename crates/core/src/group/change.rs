@@ -9,7 +9,7 @@ use super::state::{
     ConsumerGroup, Current, Generation, Group, Held, Kind, Member, MemberState, Partitions, Sharers,
 };
 use crate::cursor::{Cursor, CursorChange, SliceIdsChange};
-use crate::elastic::{Decision, Refusal};
+use crate::elastic::{Decision, Refusal, Settled};
 use crate::ids::TopicId;
 
 /// One durable change of one group.
@@ -132,6 +132,22 @@ pub enum GroupChange {
         /// The refusal.
         refusal: Box<Refusal>,
     },
+    /// What became of a decision.
+    Settled {
+        /// Group id.
+        group: String,
+        /// The number of the decision in the group's log.
+        number: u64,
+        /// What, and when.
+        settled: Settled,
+    },
+    /// An operator stops what the planner does to the group, or lets it go on.
+    Paused {
+        /// Group id.
+        group: String,
+        /// Whether it is stopped.
+        paused: bool,
+    },
     /// The group is gone with all it had.
     Gone {
         /// Group id.
@@ -156,6 +172,8 @@ impl GroupChange {
             | Self::SliceIds { group, .. }
             | Self::Decided { group, .. }
             | Self::Refused { group, .. }
+            | Self::Settled { group, .. }
+            | Self::Paused { group, .. }
             | Self::Gone { group } => group,
         }
     }
@@ -254,7 +272,15 @@ pub(crate) fn apply(groups: &mut Groups, change: &GroupChange) {
                 edit_cursor(cursors, (*topic, *partition), change);
             }
         }
-        GroupChange::SliceIds { .. } | GroupChange::Decided { .. } | GroupChange::Refused { .. } => {}
+        GroupChange::Paused { group, paused } => {
+            if let Some(group) = groups.get_mut(group) {
+                group.paused = *paused;
+            }
+        }
+        GroupChange::SliceIds { .. }
+        | GroupChange::Decided { .. }
+        | GroupChange::Refused { .. }
+        | GroupChange::Settled { .. } => {}
         GroupChange::Gone { group } => {
             groups.remove(group);
         }
@@ -320,6 +346,12 @@ pub(crate) fn rebuild(groups: &Groups) -> Vec<GroupChange> {
             changes.push(GroupChange::Cursors {
                 group: id.clone(),
                 cursors,
+            });
+        }
+        if group.paused {
+            changes.push(GroupChange::Paused {
+                group: id.clone(),
+                paused: true,
             });
         }
     }

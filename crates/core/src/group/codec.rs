@@ -15,7 +15,7 @@ use super::state::{
 };
 use crate::codec::{CodecError, Decoder, Encoder};
 use crate::cursor::{Cursor, CursorChange, SliceIds, SliceIdsChange};
-use crate::elastic::{Decision, DecisionLog, Refusal};
+use crate::elastic::{Decision, DecisionLog, Refusal, Settled};
 use crate::ids::TopicId;
 use crate::limits::{DECISIONS_PER_GROUP_BYTES_MAX, DECISIONS_PER_GROUP_MAX};
 
@@ -149,6 +149,19 @@ impl GroupChange {
                 start(e, 14, group);
                 e.bytes(&refusal.encode());
             }
+            Self::Settled {
+                group,
+                number,
+                settled,
+            } => {
+                start(e, 15, group);
+                e.uvar(*number);
+                settled.put(e);
+            }
+            Self::Paused { group, paused } => {
+                start(e, 16, group);
+                e.bool(*paused);
+            }
         }
     }
 
@@ -223,6 +236,15 @@ impl GroupChange {
             14 => Self::Refused {
                 group,
                 refusal: Box::new(Refusal::decode(d.bytes()?)?),
+            },
+            15 => Self::Settled {
+                group,
+                number: d.uvar()?,
+                settled: Settled::get(d)?,
+            },
+            16 => Self::Paused {
+                group,
+                paused: d.bool()?,
             },
             tag => {
                 return Err(CodecError::UnknownTag {

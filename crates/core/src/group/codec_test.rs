@@ -12,6 +12,7 @@ use super::state::{
 use super::*;
 use crate::codec::CodecError;
 use crate::cursor::{ChainState, Cursor, CursorChange, Edit, Plain, SliceId};
+use crate::elastic::{Ended, Settled};
 use crate::ids::TopicId;
 
 fn id() -> impl Strategy<Value = TopicId> {
@@ -221,8 +222,19 @@ fn change() -> impl Strategy<Value = GroupChange> {
                 changes
             }
         ),
+        (group(), any::<bool>()).prop_map(|(group, paused)| GroupChange::Paused { group, paused }),
+        (group(), any::<u64>(), settled()).prop_map(|(group, number, settled)| GroupChange::Settled {
+            group,
+            number,
+            settled
+        }),
         group().prop_map(|group| GroupChange::Gone { group }),
     ]
+}
+
+fn settled() -> impl Strategy<Value = Settled> {
+    let ended = prop_oneof![Just(Ended::Done), Just(Ended::Undone), Just(Ended::Overtaken)];
+    (ended, any::<u64>()).prop_map(|(ended, handover_ms)| Settled { ended, handover_ms })
 }
 
 proptest! {

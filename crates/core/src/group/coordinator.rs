@@ -166,6 +166,15 @@ impl Coordinator {
             GroupChange::Refused { group, refusal } => {
                 self.decision_log(group).refuse((**refusal).clone());
             }
+            GroupChange::Settled {
+                group,
+                number,
+                settled,
+            } => {
+                if let Some(log) = self.decisions.get_mut(group) {
+                    log.settle(*number, *settled);
+                }
+            }
             GroupChange::Gone { group } => {
                 self.decisions.remove(group);
                 self.elastic.group_gone(group);

@@ -29,6 +29,8 @@ pub struct Group {
     pub cursors: BTreeMap<(TopicId, i32), Cursor>,
     /// Wall clock at which the last member left, milliseconds; `None` while there are members, or never were.
     pub empty_since_ms: Option<i64>,
+    /// An operator has stopped what the planner does of its own accord.
+    pub paused: bool,
 }
 
 /// The protocol family of a group.

@@ -232,20 +232,25 @@ fn told(group: &str, ordered: &Ordered) -> Decisions {
 }
 
 async fn pause(State(door): State<Door>, Path(group): Path<String>) -> Response {
-    set_paused(&door, &group, true)
+    set_paused(&door, &group, true).await
 }
 
 async fn resume(State(door): State<Door>, Path(group): Path<String>) -> Response {
-    set_paused(&door, &group, false)
+    set_paused(&door, &group, false).await
 }
 
-fn set_paused(door: &Door, group: &str, paused: bool) -> Response {
+/// Acknowledged when it is durable, as everything else.
+async fn set_paused(door: &Door, group: &str, paused: bool) -> Response {
     let broker = match broker(door) {
         Ok(broker) => broker,
         Err(response) => return *response,
     };
-    if !broker.set_paused(group, paused) {
+    let Some(after) = broker.set_paused(group, paused) else {
         return no_group(group);
+    };
+    if broker.shared.durable.reached(after).await.is_err() {
+        let text = "the store has failed; nothing is acknowledged any more";
+        return refused(StatusCode::SERVICE_UNAVAILABLE, "failed", text);
     }
     Json(Decisions {
         decisions: Vec::new(),

@@ -345,7 +345,14 @@ pub(super) fn decisions(broker: &Broker, group: Option<&str>, after: Option<u64>
                 groups
                     .decisions_of(id)
                     .map(move |(number, entry, again)| match entry {
-                        Entry::Decided(decision) => decided(id, number, decision),
+                        Entry::Decided(decision) => {
+                            let settled = groups.settled(id, number);
+                            Decision {
+                                result: settled.map(|settled| settled.ended.code().to_owned()),
+                                handover_ms: settled.map(|settled| settled.handover_ms),
+                                ..decided(id, number, decision)
+                            }
+                        }
                         Entry::Refused { refusal, times, .. } => {
                             refused(id, number, refusal, times.saturating_add(again))
                         }

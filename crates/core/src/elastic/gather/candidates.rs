@@ -10,7 +10,7 @@ use crate::elastic::counts::{Precision, SlotCounts};
 use crate::elastic::cut::{Hottest, weigh};
 use crate::elastic::divide::obstacle;
 use crate::elastic::inputs::{DivideRules, Facts};
-use crate::elastic::settings::ElasticSettings;
+use crate::elastic::settings::{ElasticSettings, Mode};
 use crate::elastic::snapshot::{Eligibility, MemberId, MemberState, Reading, ShareView, TopicView};
 use crate::slots::SlotSet;
 
@@ -181,7 +181,7 @@ impl<'a> Gather<'a> {
     /// The next question about whole partitions; none: there are none that could move.
     pub(crate) fn balance(&self, snapshot: &Snapshot) -> Option<BalanceInputs> {
         let plain = self.plain();
-        if plain.is_empty() {
+        if plain.is_empty() || snapshot.dealt_by_number {
             return None;
         }
         let members = self.balance_members(&plain);
@@ -235,7 +235,10 @@ impl<'a> Gather<'a> {
     /// Plain partitions that can be placed: those that nobody has first, by topic within each.
     fn plain(&self) -> Vec<PlainItem<'a>> {
         let mut plain = Vec::new();
-        for (topic, view) in &self.snapshot.topics {
+        // Where nothing is elastic, partitions are dealt as in Kafka.
+        let elastic = self.snapshot.topics.iter();
+        let elastic = elastic.filter(|(_, view)| view.settings.mode == Mode::Slices);
+        for (topic, view) in elastic {
             for (partition, state) in &view.partitions {
                 let Reading::Plain(reading) = &state.reading else {
                     continue;

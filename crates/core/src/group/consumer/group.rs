@@ -75,6 +75,7 @@ impl Coordinator {
         self.prune_sharers(step, group);
         let (problem, topics_hash) = self.problem(step, group);
         let mut plan = assign::assign(self.assignor(group), &problem);
+        self.keep_places(group, &problem, &mut plan);
         let Some(consumer) = self.consumer(group) else {
             return;
         };

@@ -32,11 +32,12 @@ impl Coordinator {
         }
     }
 
-    /// The moves of one partition. Says whether the list of those who share it has changed.
+    /// The moves of one partition. Says whether members are to hold something else from now on.
     fn act_on(&mut self, step: &mut Step<'_>, group: &str, key: Key, moves: &[&Move]) -> bool {
         self.let_go(step, group, key, moves);
         let mut sharers = self.sharers(group, key).unwrap_or_default();
         let before = sharers.clone();
+        let mut is_placed = false;
         for one in moves {
             match one.how {
                 How::Release | How::Grant => self.promise_and_share(group, key, one, &mut sharers),
@@ -55,7 +56,11 @@ impl Coordinator {
                 How::Plain => {
                     sharers.insert(one.to.clone(), Sharing::Yields);
                 }
-                How::Return | How::Assign => {}
+                How::Assign => {
+                    self.place(step, group, key, &one.to);
+                    is_placed = true;
+                }
+                How::Return => {}
             }
         }
         let changed = sharers != before;
@@ -63,7 +68,7 @@ impl Coordinator {
             self.set_sharers(step, group, key, sharers);
         }
         self.keep_promises(step, group, key);
-        changed
+        changed || is_placed
     }
 
     /// What the cursor does at once: slots leave their chains, or come back to them.

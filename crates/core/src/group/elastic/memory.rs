@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use super::activity::Activity;
 use super::flow::Flow;
+use super::place::Places;
+use super::settled::OpenDecisions;
 use super::{Key, Promises};
 use crate::cursor::Live;
 use crate::ids::TopicId;
@@ -33,8 +35,12 @@ pub(super) struct OfGroup {
     pub(super) plan_ms: Option<u64>,
     /// Something happened to it since the planner thought of it.
     pub(super) is_dirty: bool,
-    /// An operator has stopped changes.
-    pub(super) is_paused: bool,
+    /// Whole partitions that the planner has placed.
+    pub(super) placed: Places,
+    /// When it last did so, monotonic milliseconds.
+    pub(super) balanced_ms: Option<u64>,
+    /// Decisions that are not done yet.
+    pub(super) open: OpenDecisions,
 }
 
 /// What is volatile about a group in one partition.
@@ -63,6 +69,18 @@ pub(super) struct Division {
 impl Elastic {
     pub(super) fn group(&self, group: &str) -> Option<&OfGroup> {
         self.groups.get(group)
+    }
+
+    /// The same, if decisions about the group are open.
+    pub(super) fn open_group(&mut self, group: &str) -> Option<&mut OfGroup> {
+        self.groups.get_mut(group).filter(|group| !group.open.is_empty())
+    }
+
+    /// The same, if whole partitions of the group were placed.
+    pub(super) fn placing_group(&mut self, group: &str) -> Option<&mut OfGroup> {
+        self.groups
+            .get_mut(group)
+            .filter(|group| !group.placed.is_empty())
     }
 
     pub(super) fn group_mut(&mut self, group: &str) -> &mut OfGroup {

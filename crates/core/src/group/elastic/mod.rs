@@ -8,9 +8,10 @@
 //! - `promises`: slots that a member is to get as soon as nobody else can be at work on them.
 //! - `moves`: what happens to a divided cursor when a member gets a partition, gives it up, leaves or comes back.
 //! - `slices`: fetches, commits and offset fetches of members that read slices.
+//! - `place`: whole partitions that were placed by load.
 //! - `flow`: how much of its share a member is handed ahead of its commits.
 //! - `planning`: when the planner is asked; `view`: what it sees; `activity`: what members are doing; `act`: what
-//!   becomes of its decisions; `operate`: what an operator asks.
+//!   becomes of its decisions, and `settled` whether it did; `operate`: what an operator asks.
 //!
 //! Kafka's protocol was not made for this: most clients do not say who they are where it matters (OffsetFetch,
 //! ListOffsets, Fetch), and each library has habits that decide what can be done with it. So:
@@ -44,9 +45,11 @@ mod listing;
 mod memory;
 mod moves;
 mod operate;
+mod place;
 mod planning;
 mod promises;
 mod seen;
+mod settled;
 mod shares;
 mod slices;
 mod software;
@@ -67,9 +70,13 @@ mod listing_test;
 #[cfg(test)]
 mod moves_test;
 #[cfg(test)]
+mod place_test;
+#[cfg(test)]
 mod planning_test;
 #[cfg(test)]
 mod room;
+#[cfg(test)]
+mod settled_test;
 #[cfg(test)]
 mod shares_test;
 #[cfg(test)]

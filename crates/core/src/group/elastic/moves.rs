@@ -63,10 +63,11 @@ impl Coordinator {
         if !changes.is_empty() {
             step.effects.moved.insert(key);
         }
-        let ((topic, partition), group) = (key, group.to_owned());
+        let has_changed = !changes.cursor.is_empty();
+        let (topic, partition) = key;
         if !changes.ids.is_empty() {
             step.effects.changes.push(GroupChange::SliceIds {
-                group: group.clone(),
+                group: group.to_owned(),
                 topic,
                 partition,
                 changes: changes.ids,
@@ -74,11 +75,14 @@ impl Coordinator {
         }
         if !changes.cursor.is_empty() {
             step.effects.changes.push(GroupChange::CursorEdits {
-                group,
+                group: group.to_owned(),
                 topic,
                 partition,
                 changes: changes.cursor,
             });
+        }
+        if has_changed {
+            self.settle_decisions(step, group);
         }
         Some(result)
     }
@@ -115,6 +119,7 @@ impl Coordinator {
         for key in new.difference(&old) {
             self.taken(step, group, *key, member_id, epoch);
         }
+        self.settle_decisions(step, group);
     }
 
     /// A member has given a partition up, with proof.
@@ -356,6 +361,7 @@ impl Coordinator {
             self.drop_unheld_chains(&mut step, &group, key);
         }
         self.retire_strays(&mut step);
+        self.settle_former_decisions(&mut step);
         step.effects
     }
 
@@ -396,15 +402,18 @@ impl Coordinator {
                 Some(Cursor::Divided(divided)) => divided.chain_with(id).is_some(),
                 Some(Cursor::Plain(_)) | None => false,
             };
-            let ids = pool.strays(is_used);
-            if !ids.is_empty() {
-                retired.push((*key, ids));
+            let mut by_group: BTreeMap<String, Vec<SliceId>> = BTreeMap::new();
+            for id in pool.strays(is_used) {
+                if let Some(cursor::IdUse::Taken { group }) = pool.get(id) {
+                    by_group.entry(group.clone()).or_default().push(id);
+                }
             }
+            retired.extend(by_group.into_iter().map(|(group, ids)| (*key, group, ids)));
         }
-        for ((topic, partition), ids) in retired {
+        for ((topic, partition), group, ids) in retired {
             let at_ms = step.now.wall_ms;
             let change = GroupChange::SliceIds {
-                group: String::new(),
+                group,
                 topic,
                 partition,
                 changes: vec![cursor::SliceIdsChange::Retired { ids, at_ms }],

@@ -21,6 +21,8 @@ pub(super) fn slot(number: u16) -> Slot {
 pub(super) struct World {
     pub(super) bench: Bench,
     pub(super) members: BTreeMap<&'static str, ConsumerHeartbeatAnswer>,
+    /// Where the newest read began.
+    pub(super) read_last: Option<SliceOffset>,
 }
 
 impl World {
@@ -32,6 +34,7 @@ impl World {
         let mut world = Self {
             bench,
             members: BTreeMap::new(),
+            read_last: None,
         };
         for name in names {
             world.join(name);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::Key;
 use super::view::Counts;
 use crate::cursor::Cursor;
-use crate::elastic::{self, Decision, DecisionLog, Entry, Mode, Reading, Refusal, Snapshot};
+use crate::elastic::{self, Decision, DecisionLog, Entry, Mode, Reading, Refusal, Settled, Snapshot};
 use crate::group::change::GroupChange;
 use crate::group::coordinator::{Coordinator, Effects, Step};
 use crate::group::topics::Topics;
@@ -112,6 +112,7 @@ impl Coordinator {
     fn plan_group(&mut self, step: &mut Step<'_>, group: &str, counts: &dyn Counts) -> BTreeSet<CountWanted> {
         self.tidy(step, group);
         self.look_at_flows(step, group);
+        self.settle_decisions(step, group);
         let Some(snapshot) = self.snapshot_for_planner(step, group, counts) else {
             return BTreeSet::new();
         };
@@ -147,6 +148,7 @@ impl Coordinator {
     pub(super) fn carry_out(&mut self, step: &mut Step<'_>, group: &str, decision: Decision) {
         step.notice(group, decision.sentence());
         let change = decision.change.clone();
+        let number = self.decisions.get(group).map_or(0, DecisionLog::next_number);
         let (group_id, decision) = (group.to_owned(), Box::new(decision));
         self.record(
             step,
@@ -156,6 +158,7 @@ impl Coordinator {
             },
         );
         self.act(step, group, &change);
+        self.decision_opened(step, group, (number, &change));
     }
 
     /// A refusal is journalled when it is new; how often it came again is only counted.
@@ -181,6 +184,11 @@ impl Coordinator {
                 .and_then(|group| group.repeated.get(&number));
             (number, entry, again.copied().unwrap_or(0))
         })
+    }
+
+    /// What became of the decision of this number; `None`: it is on its way.
+    pub fn settled(&self, group: &str, number: u64) -> Option<Settled> {
+        self.decisions.get(group)?.settled(number)
     }
 
     /// The groups that anything was decided or refused about.
@@ -241,9 +249,25 @@ impl Coordinator {
             .retain(|number, _| oldest.is_some_and(|oldest| *number >= oldest));
     }
 
-    /// Stops, or lets go on, all changes of a group but those that keep records flowing.
-    pub fn set_paused(&mut self, group: &str, paused: bool) {
-        self.elastic.group_mut(group).is_paused = paused;
+    /// Stops, or lets go on, all changes of a group but those that keep records flowing. Says whether there is such a group.
+    pub fn set_paused(
+        &mut self,
+        now: Now,
+        topics: &dyn Topics,
+        group: &str,
+        paused: bool,
+    ) -> (bool, Effects) {
+        let mut step = Step::new(now, topics);
+        let found = self.groups.get(group).map(|group| group.paused);
+        if found.is_some_and(|was| was != paused) {
+            let change = GroupChange::Paused {
+                group: group.to_owned(),
+                paused,
+            };
+            self.record(&mut step, change);
+            self.plan_soon(&mut step, group);
+        }
+        (found.is_some(), step.effects)
     }
 }
 

@@ -72,6 +72,19 @@ impl World {
     /// A member reads up to `records` records, and commits twice: in the middle and at the end.
     pub(super) fn work(&mut self, member: &str, records: usize) -> Vec<Offset> {
         let position = self.position(member);
+        let found = self.hold(member, records);
+        if let (Some(middle), Some(last)) = (found.get(found.len() / 2), found.last()) {
+            // A position in a slice that is over leads on to the next.
+            let at = self.read_last.take().unwrap_or(position);
+            self.commit(member, moved(at, *middle));
+            self.commit(member, moved(at, last + 1));
+        }
+        found
+    }
+
+    /// A member takes up to `records` records from its committed position on, and commits nothing.
+    pub(super) fn hold(&mut self, member: &str, records: usize) -> Vec<Offset> {
+        let position = self.position(member);
         let SliceFetch::Read(read) = self.bench.coordinator.locate_slice(self.key(), position) else {
             panic!("{member} can read");
         };
@@ -79,13 +92,10 @@ impl World {
         let all =
             (plan.scan_from..self.end()).filter(|offset| plan.sieve.keeps(slot(slot_of(*offset)), *offset));
         let found: Vec<Offset> = all.take(records).collect();
-        let Some(last) = found.last().copied() else {
-            return found;
-        };
-        let handed: Vec<(i64, u16)> = found.iter().map(|offset| (*offset, slot_of(*offset))).collect();
-        let at = self.read(position, &handed, last + 1);
-        self.commit(member, moved(at, found[found.len() / 2]));
-        self.commit(member, moved(at, last + 1));
+        if let Some(last) = found.last() {
+            let handed: Vec<(i64, u16)> = found.iter().map(|offset| (*offset, slot_of(*offset))).collect();
+            self.read_last = Some(self.read(position, &handed, last + 1));
+        }
         found
     }
 

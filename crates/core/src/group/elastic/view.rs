@@ -37,9 +37,9 @@ impl Coordinator {
         let mut snapshot = Snapshot {
             now: step.now,
             settings: step.topics.elastic_group(group),
-            // Whole partitions are placed by the assignor alone.
-            balanced_ms: Some(step.now.mono_ms),
-            paused: self.elastic.group(group).is_some_and(|group| group.is_paused),
+            balanced_ms: self.elastic.group(group).and_then(|group| group.balanced_ms),
+            dealt_by_number: !self.places_by_load(group),
+            paused: self.groups.get(group).is_some_and(|group| group.paused),
             ..Snapshot::default()
         };
         let mut all: BTreeSet<TopicId> = wanted.values().flatten().copied().collect();
@@ -99,12 +99,14 @@ impl Coordinator {
                 .consumer(group)
                 .and_then(|consumer| consumer.shared.get(&key));
             let division = self.elastic.division(group, key);
+            let yields =
+                sharers.is_some_and(|sharers| sharers.values().any(|sharing| *sharing == Sharing::Yields));
+            let is_whole = matches!(reading, Reading::Plain(_));
             let view = PartitionView {
                 reading,
                 ids_left: u32::MAX,
                 quiet_since_ms: division.and_then(|division| division.quiet_since_ms),
-                awaits_yield: sharers
-                    .is_some_and(|sharers| sharers.values().any(|sharing| *sharing == Sharing::Yields)),
+                awaits_yield: yields || (is_whole && self.whole_holder(group, key).1),
             };
             partitions.insert(partition, view);
         }
@@ -128,10 +130,7 @@ impl Coordinator {
         log: Range<Offset>,
         counts: &dyn Counts,
     ) -> PlainView {
-        let owners = self
-            .consumer(group)
-            .and_then(|consumer| consumer.owners.get(&key));
-        let holder = owners.and_then(|owners| owners.first()).cloned();
+        let (holder, _) = self.whole_holder(group, key);
         // Without a committed offset there is nothing to divide at.
         let Some(committed) = committed else {
             return PlainView {
