@@ -43,11 +43,8 @@ pub struct Options {
     /// With less than that, a snapshot is due after this time if a segment was sealed since the last one, so that old
     /// segments can be freed. Default 10 s.
     pub snapshot_interval: Duration,
-    /// How many freed segment files are kept at least to be used again. Default 4.
+    /// How many freed segment files are kept to be used again. Default 4.
     pub spare_segments: usize,
-    /// Beyond those, as many are kept as the log has used since segments were last freed, if they take no more than this
-    /// share of the free space, in percent from 0 (none) to 50. Default 25. A log that uses none gives them up.
-    pub spare_free_percent: u32,
     /// Free space below which [`Space::low`](crate::Space::low) is set, in bytes. Default: one segment.
     pub free_bytes_min: Option<u64>,
     /// Segments whose share of live bytes is below this are packed, in percent from 0 (never) to 90. Default 50.
@@ -71,7 +68,6 @@ impl Default for Options {
             snapshot_log_bytes: 512 << 20,
             snapshot_interval: Duration::from_secs(10),
             spare_segments: 4,
-            spare_free_percent: 25,
             free_bytes_min: None,
             pack_live_percent: 50,
             cluster_id: None,
@@ -84,8 +80,6 @@ impl Default for Options {
 const SEGMENT_BYTES: std::ops::RangeInclusive<u64> = (64 << 10)..=(2 << 30);
 /// A group of this size syncs in about 1.5 ms on a fast disk; more would only add to the latency.
 const GROUP_BYTES_MAX: u64 = 4 << 20;
-/// Highest share of the free space for freed files: what is left must be enough for everything else.
-const SPARE_FREE_PERCENT_MAX: u32 = 50;
 /// Highest share of live bytes that packing may ask for: above it, copying costs more than it frees.
 const PACK_LIVE_PERCENT_MAX: u32 = 90;
 
@@ -124,12 +118,6 @@ impl Options {
             return refuse(
                 "pack_live_percent",
                 format!("{} is above {PACK_LIVE_PERCENT_MAX}", self.pack_live_percent),
-            );
-        }
-        if self.spare_free_percent > SPARE_FREE_PERCENT_MAX {
-            return refuse(
-                "spare_free_percent",
-                format!("{} is above {SPARE_FREE_PERCENT_MAX}", self.spare_free_percent),
             );
         }
         Ok(())
@@ -176,13 +164,6 @@ mod tests {
                 ..Options::default()
             })
             .contains("pack_live_percent")
-        );
-        assert!(
-            refused(Options {
-                spare_free_percent: 51,
-                ..Options::default()
-            })
-            .contains("spare_free_percent")
         );
     }
 }

@@ -1,7 +1,7 @@
 //! Gives space back: frees segments that hold nothing live, and tells what is stored.
 //!
 //! A segment can go when every batch in it is below its log's start and every entry in it is covered by the oldest kept
-//! snapshot. Freed files are kept for the log to use again, as many as it is likely to; more are removed. The newest sealed segment always
+//! snapshot. Freed files are kept for the log to use again, a few of them; more are removed. The newest sealed segment always
 //! stays: it tells a start where the log stood when the active one is still empty.
 
 mod pack;
@@ -77,28 +77,17 @@ impl Shared {
             }
             dead
         };
-        self.preparer.round(!dead.is_empty());
         self.give_away(&dead)?;
-        self.preparer
-            .remove_surplus(self.spares_wanted())
-            .map_err(failed(self.layout.wal.clone(), "remove freed segments from"))?;
         Ok(dead.len())
-    }
-
-    fn spares_wanted(&self) -> usize {
-        let options = &self.options;
-        self.preparer
-            .spares_wanted(options.spare_segments, options.spare_free_percent)
     }
 
     /// Keeps the files of retired segments to be used again, or removes them.
     fn give_away(&self, segments: &[Arc<Segment>]) -> Result<(), MaintainError> {
         let mut kept = Vec::new();
-        let spares_wanted = self.spares_wanted();
         for segment in segments {
             self.files.forget(segment.epoch);
             let path = self.layout.segment(segment.seq);
-            let wanted = self.preparer.spares() + kept.len() < spares_wanted;
+            let wanted = self.preparer.spares() + kept.len() < self.options.spare_segments;
             let usable =
                 segment.kind == SegmentKind::Plain && segment.file_bytes == self.options.segment_bytes;
             if wanted && usable {

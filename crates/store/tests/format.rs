@@ -20,7 +20,6 @@ fn options() -> Options {
     Options {
         cluster_id: Some(*b"anabranch-fixtur"),
         spare_segments: 0,
-        spare_free_percent: 0,
         ..small()
     }
 }

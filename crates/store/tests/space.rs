@@ -52,7 +52,6 @@ fn wal_bytes(disk: &SimDisk) -> usize {
 fn a_slow_log_pins_little_more_than_its_own_bytes() {
     let (disk, store) = fresh(Options {
         spare_segments: 0,
-        spare_free_percent: 0,
         ..small()
     });
     let mut expected = Vec::new();
@@ -86,7 +85,6 @@ fn a_slow_log_pins_little_more_than_its_own_bytes() {
 fn the_padding_of_small_groups_is_packed_away() {
     let (_, store) = fresh(Options {
         spare_segments: 0,
-        spare_free_percent: 0,
         ..small()
     });
     let mut expected = Vec::new();
@@ -135,49 +133,6 @@ fn packed_segments_are_packed_again_and_survive_a_start() {
     drop(store);
     let (store, _) = open_manual(Path::new(FOLDER), disk, small()).unwrap();
     assert!(read_all(&store, LogId(3)) == expected);
-}
-
-#[test]
-fn a_busy_log_gets_its_own_files_back_and_an_idle_one_gives_them_up() {
-    let (disk, store) = fresh(Options {
-        spare_free_percent: 25,
-        ..small()
-    });
-    let spares = || store.usage().spare_segments;
-    let fill = |from: i64| {
-        for n in from..from + 400 {
-            store.append_batch(batch(1, n, 1, n, &[1; 3000]));
-            commit(&store);
-        }
-        store.set_log_start(LogId(1), from + 400);
-        settle(&store);
-    };
-    fill(0);
-    fill(400);
-    assert!(spares() >= 15, "{}", spares());
-    let before = wal_bytes(&disk);
-    fill(800);
-    assert_eq!(wal_bytes(&disk), before, "only files that were there are written");
-
-    let mut left: Vec<usize> = (0..6)
-        .map(|_| {
-            store.maintain().unwrap();
-            spares()
-        })
-        .collect();
-    assert!(left.is_sorted_by(|a, b| a >= b), "{left:?}");
-    assert_eq!(left.pop(), Some(2));
-
-    fill(1200);
-    assert!(spares() >= 15, "{}", spares());
-    let used = wal_bytes(&disk) as u64;
-    disk.set_capacity(used + 5 * 4 * (64 << 10));
-    store.maintain().unwrap();
-    assert!(
-        (4..=8).contains(&spares()),
-        "a quarter of what is free: {}",
-        spares()
-    );
 }
 
 #[test]
@@ -275,7 +230,6 @@ fn little_free_space_is_told_before_it_is_gone() {
     let options = Options {
         free_bytes_min: Some(1 << 20),
         spare_segments: 0,
-        spare_free_percent: 0,
         ..small()
     };
     disk.set_capacity(1 << 20);

@@ -10,7 +10,6 @@ pub(crate) mod committer;
 pub(crate) mod plan;
 pub(crate) mod prepare;
 pub(crate) mod queue;
-pub(crate) mod spares;
 pub(crate) mod writer;
 
 use anabranch_core::ids::{LogId, Offset};

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::spares::Spares;
 use crate::buffer::{Buffer, HUGE_PAGE_BYTES};
 use crate::disk::{Access, Disk, DiskFile};
 use crate::format::header::{SegmentHeader, SegmentKind};
@@ -69,8 +68,8 @@ pub(crate) struct Preparer {
     /// The store is closing: no more waiting for space that is not there.
     closing: AtomicBool,
     next_epoch: AtomicU64,
-    /// Freed files that can be used again.
-    spares: Mutex<Spares>,
+    /// Numbers in the names of freed files that can be used again.
+    spares: Mutex<Vec<u64>>,
     failed: AtomicBool,
     free_bytes: AtomicU64,
 }
@@ -103,7 +102,7 @@ impl Preparer {
             hurry: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             next_epoch: AtomicU64::new(start.next_epoch),
-            spares: Mutex::new(Spares::new(start.spares)),
+            spares: Mutex::new(start.spares),
             failed: AtomicBool::new(false),
             free_bytes: AtomicU64::new(u64::MAX),
         };
@@ -244,9 +243,7 @@ impl Preparer {
             None => self.fresh_file(fill)?,
         };
         let made = self.finish(seq, &path, file);
-        if made.is_ok() {
-            self.lock_spares().used_one();
-        } else {
+        if made.is_err() {
             // Whatever state it is in, it is no segment yet; the error that counts is the one above.
             let _ = self.disk.remove(&path);
         }
@@ -279,7 +276,7 @@ impl Preparer {
     /// A freed file that opens and has the right length. Others are removed.
     fn take_spare(&self) -> Option<(PathBuf, Arc<dyn DiskFile>)> {
         loop {
-            let spare = self.lock_spares().take()?;
+            let spare = self.spares.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
             let path = self.layout.spare(spare);
             match self.disk.open(&path, self.access) {
                 Ok(file) if file.len().is_ok_and(|len| len == self.segment_bytes) => {
@@ -319,48 +316,17 @@ impl Preparer {
         Ok(())
     }
 
-    fn lock_spares(&self) -> MutexGuard<'_, Spares> {
-        self.spares.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes a freed file for later. Its new name is already durable.
     pub(crate) fn add_spare(&self, seq: u64) {
-        self.lock_spares().add(seq);
+        self.spares
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(seq);
     }
 
     /// How many freed files are kept.
     pub(crate) fn spares(&self) -> usize {
-        self.lock_spares().len()
-    }
-
-    /// Tells of a round of maintenance, which has freed segments or has not.
-    pub(crate) fn round(&self, has_freed: bool) {
-        self.lock_spares().round(has_freed);
-    }
-
-    /// How many freed files to keep: at least `least`, and more while the log needs them, if they take no more than
-    /// `free_percent` of the free space.
-    pub(crate) fn spares_wanted(&self, least: usize, free_percent: u32) -> usize {
-        let most =
-            self.free_bytes.load(Ordering::Relaxed) / 100 * u64::from(free_percent) / self.segment_bytes;
-        self.lock_spares()
-            .wanted(least, usize::try_from(most).unwrap_or(usize::MAX))
-    }
-
-    /// Removes freed files until there are no more than `wanted`.
-    pub(crate) fn remove_surplus(&self, wanted: usize) -> io::Result<()> {
-        loop {
-            let surplus = {
-                let mut spares = self.lock_spares();
-                if spares.len() <= wanted {
-                    return Ok(());
-                }
-                spares.take()
-            };
-            if let Some(seq) = surplus {
-                self.disk.remove(&self.layout.spare(seq))?;
-            }
-        }
+        self.spares.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// Looks how much space is free.

@@ -88,7 +88,6 @@ pub fn small() -> Options {
         cache_bytes: 32 << 10,
         index_cache_bytes: 16 << 10,
         spare_segments: 2,
-        spare_free_percent: 0,
         free_bytes_min: Some(0),
         now_ms: 1_700_000_000_000,
         ..Options::default()
