@@ -15,6 +15,10 @@ HTTP_SECONDS = 10
 FOREVER_US = 1 << 62
 
 
+# `elastic.fence.timeout.ms`: slots of a member that has drained may wait so long for a commit that does not come.
+FENCE_SECONDS = 30
+
+
 class Workers:
     """Members of one group on a topic with one partition that may be divided.
 
@@ -121,7 +125,7 @@ class Workers:
         """The group was reset, or the broker was restarted: what outsiders see begins anew."""
         self._committed = {}
 
-    def spread(self, count, seconds=30):
+    def spread(self, count, seconds=FENCE_SECONDS + 30):
         """Waits until so many members hold a share, with nothing on its way."""
 
         def look():
@@ -167,7 +171,7 @@ class Workers:
         log = self.log_of(name)
         return log.last_commit is not None or len(log.deliveries) > 5 * self.batch
 
-    def drain(self, seconds=30):
+    def drain(self, seconds=FENCE_SECONDS + 30):
         """Waits until all that was written was worked on."""
         self.until(seconds, "all records are worked on", lambda: not self.judge().missing())
 

@@ -190,7 +190,7 @@ def rolling_static(context):
         drivers[number].kill()
         crew.lose(f"m{number}")
         crew.join(f"n{number}", driver=context.spawn(), instance=f"i{number}")
-        crew.until(30, "the member works again", lambda number=number: crew.done_by(f"n{number}") > 0)
+        crew.until(60, "the member works again", lambda number=number: crew.done_by(f"n{number}") > 0)
     check(crew.moves() == before, lambda: f"{crew.moves() - before} decisions during the restarts: {crew.story()}")
     crew.drain(60)
     crew.check()

@@ -28,12 +28,12 @@ def mixed(context):
     for name in MIXED:
         client = named(name)
         crew.join(name, driver=context.driver_of(client), client=client)
-        crew.until(30, f"{name} works", lambda name=name: crew.commits(name))
+        crew.until(60, f"{name} works", lambda name=name: crew.commits(name))
     crew.spread(3)
     stranger = named("aiokafka")
     # Without a client id of its own making it is known to nobody.
     crew.join("stranger", driver=context.driver_of(stranger), client=stranger, client_id="somebody")
-    crew.until(30, "the group is not divided any further", lambda: not crew.shown()["elastic"]["eligible"])
+    crew.until(60, "the group is not divided any further", lambda: not crew.shown()["elastic"]["eligible"])
     reason = crew.shown()["elastic"]["reason"]
     check("does not say what it is" in reason, f"the reason is said to be {reason!r}")
     before = crew.moves()
