@@ -235,7 +235,10 @@ fn readme() -> Result<()> {
 /// its corpus.
 fn fuzz() -> Result<()> {
     let folder = root().join("fuzz");
-    run_in(&folder, "cargo", &["test", "--locked", "--quiet", "--lib"])?;
+    run(
+        "cargo",
+        &["test", "--locked", "--quiet", "-p", "anabranch-fuzz", "--lib"],
+    )?;
     if !std::process::Command::new("cargo")
         .args(["fuzz", "--version"])
         .output()?

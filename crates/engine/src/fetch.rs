@@ -189,7 +189,7 @@ impl Fetch {
                 Ok(_) if !is_first && bytes_max == 0 => Ok(Read::default()),
                 Ok(seen) => match &seen.part {
                     Part::Slice(slice) => {
-                        let hand = (seen.log, seen.bounds.high_watermark, bytes_max);
+                        let hand = (seen.log, seen.bounds, bytes_max);
                         slice.read(store, scans, hand, source)?
                     }
                     Part::Whole | Part::Later(_) | Part::Nothing => {

@@ -17,6 +17,7 @@ use crate::{Engine, Journal, Outcome};
 pub struct RecallTask {
     wanted: SliceRecall,
     log: LogId,
+    log_start: Offset,
     high_watermark: Offset,
 }
 
@@ -34,7 +35,8 @@ impl RecallTask {
         let range = &self.wanted.recall;
         let id_bits = SliceOffset::new(Some(range.slice), 0).map_or(0, SliceOffset::to_wire);
         let upto = range.to.min(self.high_watermark);
-        let mut from = range.from;
+        // What was deleted need not be done any more, and cannot be read.
+        let mut from = range.from.max(self.log_start);
         let mut records = Vec::new();
         while from < upto {
             let query = SliceQuery {
@@ -70,6 +72,7 @@ impl<J: Journal> Engine<J> {
             let (topic, partition) = wanted.key;
             Some(RecallTask {
                 log: self.log_of(wanted.key)?,
+                log_start: partitions.log_start(topic, partition),
                 high_watermark: partitions.log_end(topic, partition),
                 wanted,
             })

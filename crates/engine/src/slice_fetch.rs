@@ -117,7 +117,7 @@ impl SliceSeen {
         &self,
         store: &Store,
         scans: &ScanCache,
-        (log, high_watermark, bytes_max): (LogId, Offset, usize),
+        (log, bounds, bytes_max): (LogId, FetchBounds, usize),
         source: Source,
     ) -> Option<Result<Read, FetchError>> {
         let id = SliceOffset::new(Some(self.plan.slice), 0).map_or(0, SliceOffset::to_wire);
@@ -125,8 +125,9 @@ impl SliceSeen {
             log,
             id_bits: id,
             sieve: &self.plan.sieve,
-            from: self.plan.scan_from,
-            upto: high_watermark,
+            // What was deleted is passed over, as after compaction.
+            from: self.plan.scan_from.max(bounds.start),
+            upto: bounds.high_watermark,
         };
         let limits = ReadLimits {
             bytes_max: bytes_max.min(SLICE_ANSWER_BYTES_MAX),

@@ -383,3 +383,29 @@ async fn claim_15_the_program_divides_what_remains_of_a_partition_between_two_me
     all.sort_unstable();
     assert!(all.into_iter().eq(0..RECORDS), "each record once");
 }
+
+#[tokio::test]
+async fn what_was_deleted_is_passed_over_by_whoever_shares_a_partition() {
+    let server = TestServer::start().await;
+    let members = divided(&server, LIBRDKAFKA).await;
+    let delete = DeleteRecordsRequest {
+        topics: vec![delete_records::DeleteRecordsTopic {
+            name: "t".to_owned(),
+            partitions: vec![delete_records::DeleteRecordsPartition {
+                partition_index: 0,
+                offset: 2_250,
+            }],
+        }],
+        ..Default::default()
+    };
+    let mut admin = server.client().await;
+    assert_eq!(admin.call(2, &delete).await.topics[0].partitions[0].error_code, 0);
+    for (mut member, at) in members {
+        assert_eq!(at.offset(), 0);
+        let fetched = member.client.fetch("t", 0, at.to_wire(), 0).await;
+        assert_eq!(fetched.error_code, 0);
+        let numbers = values(&fetched).into_iter().map(|value| value.parse::<i64>().unwrap());
+        let lowest = numbers.min().unwrap();
+        assert!((2_250..2_300).contains(&lowest), "{lowest}");
+    }
+}

@@ -33,8 +33,9 @@ rows! {
          previous: the commit before the newest one must cover them, since many clients commit what they are still \
          working on. latest: the newest commit is enough; only for applications that commit after the work.";
     FENCE_TIMEOUT: "elastic.fence.timeout.ms", Long, "30000", Check::AtLeast(100),
-        "How long slots wait for the commits of the member that gives them up, in milliseconds. After that they go \
-         back to it, and the next attempt takes the whole share away and grants it anew.";
+        "How long slots wait for the commits of the member that gives them up, in milliseconds; no longer than \
+         elastic.split.cooldown.ms once that member has nothing left to do. After that they go back to it, and the next \
+         attempt takes the whole share away and grants it anew.";
     MERGE_DELAY: "elastic.merge.delay.ms", Long, "300000", Check::AtLeast(0),
         "A divided partition without any record to read for so long, in milliseconds, flows together at one member and \
          becomes plain again. Shares of members that left do not wait for it.";

@@ -354,11 +354,15 @@ impl HandedOut {
         }
     }
 
-    /// A reader has found nothing of the slice in `[from, to)`.
-    pub(super) fn note_searched(&mut self, from: Offset, to: Offset) {
+    /// A reader has found nothing of the slice in `[from, to)`; nothing of it that is not known lies below `floor`.
+    pub(super) fn note_searched(&mut self, from: Offset, to: Offset, floor: Offset) {
         let touches = |(start, end): &(Offset, Offset)| *start <= from && from <= *end;
         let start = self.searched.filter(touches).map_or(from, |(start, _)| start);
-        self.searched = Some((start, to.max(from)));
+        let end = to.max(from);
+        self.searched = Some((start, end));
+        if start <= self.known.max(floor) {
+            self.known = self.known.max(end);
+        }
     }
 
     /// Where a search from here on has to begin.

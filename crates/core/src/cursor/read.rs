@@ -247,10 +247,7 @@ impl Step<'_> {
         let floor = if at == 0 { chain.pos } else { slice.start };
         let found = self.live.chains.get_mut(&plan.chain);
         if let Some(found) = found.and_then(|live| live.slices.get_mut(&plan.slice)) {
-            if plan.scan_from <= found.known.max(floor) {
-                found.known = found.known.max(to);
-            }
-            found.note_searched(plan.scan_from, to);
+            found.note_searched(plan.scan_from, to, floor);
         }
     }
 

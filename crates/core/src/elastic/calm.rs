@@ -42,20 +42,18 @@ pub(super) fn decide_fold(inputs: &FoldInputs) -> Outcome {
     else {
         return refused(WhyNot::NoReceiver);
     };
+    // Where there is nothing to read nobody commits any more, so that no fence would open for what was handed out last: the
+    // slots would come back, and the question with them, for ever. Giving the share up interrupts no work there.
+    let how = match inputs.quiet_for_ms {
+        Some(_) => How::Regrant,
+        None => How::Release,
+    };
     let others = || {
         let others = inputs.shares.iter().filter(|share| share.member != target.member);
         others.filter(|share| !share.slots.is_empty())
     };
     let moves: Vec<Move> = others()
-        .map(|share| {
-            moved(
-                &inputs.of,
-                &share.slots,
-                &share.member,
-                &target.member,
-                How::Release,
-            )
-        })
+        .map(|share| moved(&inputs.of, &share.slots, &share.member, &target.member, how))
         .collect();
     let total = inputs
         .shares

@@ -39,7 +39,13 @@ fn shares_of_live_members_flow_together_only_after_a_long_quiet() {
     world.wait(299_999);
     assert!(world.step().decisions.is_empty());
     world.wait(1);
-    assert_eq!(kinds(&world.step()), [Kind::Fold]);
+    let plan = world.step();
+    assert_eq!(kinds(&plan), [Kind::Fold]);
+    let moves = &plan.decisions[0].change.moves;
+    assert!(
+        moves.iter().all(|moved| moved.how == How::Regrant),
+        "nobody commits any more, so no fence would open: {moves:?}"
+    );
     assert_eq!(world.shares(0), 1);
     assert_eq!(kinds(&world.step()), [Kind::Plain]);
     assert!(world.step().decisions.is_empty());

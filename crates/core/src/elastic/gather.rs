@@ -171,6 +171,17 @@ impl<'a> Gather<'a> {
         partition: i32,
         transit: &Transit,
     ) -> ReturnInputs {
+        let settings = &view.settings;
+        // A source that has nothing left to do will commit nothing more, so that the last of its commits never has a successor
+        // that would prove it.
+        let source = self.snapshot.members.get(&transit.source);
+        let drained = source.filter(|source| source.state == MemberState::Drained);
+        let is_silent = drained.is_some_and(|source| self.age(source.since_ms) >= settings.split_cooldown_ms);
+        let timeout_ms = if is_silent {
+            settings.fence_timeout_ms.min(settings.split_cooldown_ms)
+        } else {
+            settings.fence_timeout_ms
+        };
         ReturnInputs {
             of: of(topic, view, partition),
             slots: transit.slots.clone(),
@@ -178,7 +189,7 @@ impl<'a> Gather<'a> {
             target: transit.target.clone(),
             remaining: transit.remaining,
             for_ms: self.age(transit.since_ms),
-            fence_timeout_ms: view.settings.fence_timeout_ms,
+            fence_timeout_ms: timeout_ms,
         }
     }
 

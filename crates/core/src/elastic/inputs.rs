@@ -216,7 +216,8 @@ pub struct ReturnInputs {
     pub remaining: u64,
     /// For how long, in milliseconds.
     pub for_ms: u64,
-    /// `elastic.fence.timeout.ms`, milliseconds.
+    /// `elastic.fence.timeout.ms`, milliseconds; at most `elastic.split.cooldown.ms` if the source has had nothing to do for so
+    /// long.
     pub fence_timeout_ms: u64,
 }
 

@@ -64,6 +64,31 @@ fn where_commits_are_rare_the_owner_gives_up_once() {
     );
 }
 
+/// Its last commit never gets a successor, which is what would prove it.
+#[test]
+fn slots_of_a_source_that_has_nothing_left_to_do_go_back_soon() {
+    let transit = |drained_for_ms: u64| {
+        joined(shared_by(2, 10_000), |snapshot| {
+            let since_ms = snapshot.now.mono_ms - drained_for_ms;
+            let source = snapshot.members.get_mut("m0").unwrap();
+            (source.state, source.since_ms) = (MemberState::Drained, since_ms);
+            let sent_ms = snapshot.now.mono_ms - 5_000;
+            let divided = divided(snapshot);
+            let share = divided.shares.get_mut("m0").unwrap();
+            let slots = std::mem::take(&mut share.slots);
+            divided.transits.push(Transit {
+                slots,
+                source: "m0".into(),
+                target: Some("new".into()),
+                since_ms: sent_ms,
+                remaining: 5_000,
+            });
+        })
+    };
+    assert!(transit(999).decisions.is_empty());
+    assert_eq!(kinds(&transit(1_000)), [Kind::Return]);
+}
+
 #[test]
 fn a_fence_that_does_not_open_is_undone_and_then_not_tried_again() {
     let transit = |for_ms: u64| {

@@ -138,6 +138,8 @@ impl Coordinator {
             return;
         }
         let mut member = state.member.clone();
+        // The answer may be lost: who shares a partition has heard it once it fetches what it was told.
+        asked.retain(|key| !matches!(self.cursor(group, *key), Some(Cursor::Divided(_))));
         self.identities.asked(group, &member.member_id, asked.into_iter());
         if !member.client.asks_position {
             member.client.asks_position = true;

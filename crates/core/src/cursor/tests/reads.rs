@@ -104,6 +104,29 @@ fn a_search_to_the_end_of_a_slice_leads_to_the_next_also_after_a_restart() {
 }
 
 #[test]
+fn what_was_searched_behind_skipped_records_is_known_once_they_are_committed() {
+    let mut bench = Bench::held(&[0, 1]);
+    bench.fetch(1, 0, 2);
+    bench.commit("a", 1, 2);
+    assert_eq!(bench.release("a", &half(1)), Ok(2));
+    assert_eq!(bench.grant("b", 1, &half(1)), Ok(3));
+    bench.log.extend([0, 1, 1]);
+    bench.fetch(3, 2, 9);
+    bench.commit("b", 3, 5);
+    let search = |bench: &mut Bench| {
+        let Found::Read(plan) = bench.locate(2, 3) else {
+            panic!()
+        };
+        bench.step(|step| step.memo(&plan, 5));
+    };
+    search(&mut bench);
+    assert_eq!(bench.outside(), 2, "the record at 2 was skipped, and is not done");
+    bench.commit("a", 2, 3);
+    search(&mut bench);
+    assert_eq!(bench.outside(), 5);
+}
+
+#[test]
 fn fetch_row_9_what_is_handed_out_raises_the_end_before_it_leaves() {
     let mut bench = Bench::held(&[0, 1, 0, 1]);
     bench.fetch(1, 0, 3);

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::cursor::Cursor;
 use crate::group::change::{GroupChange, Groups};
 use crate::group::state::{Held, Kind};
 use crate::ids::TopicId;
@@ -24,18 +25,22 @@ pub(super) struct Handed {
 }
 
 impl Handed {
-    /// What is known after a restart: nothing, of nobody.
+    /// What is known after a restart: nothing, of nobody. Whoever shares a partition may still have to ask where to begin.
     pub(super) fn after_restart(groups: &Groups) -> Self {
-        let mut unheard = BTreeSet::new();
+        let mut handed = Self::default();
         for (id, group) in groups {
-            if let Kind::Consumer(consumer) = &group.kind {
-                unheard.extend(consumer.members.keys().map(|member| (id.clone(), member.clone())));
+            let Kind::Consumer(consumer) = &group.kind else {
+                continue;
+            };
+            let is_shared = |key: &Key| matches!(group.cursors.get(key), Some(Cursor::Divided(_)));
+            for (member, state) in &consumer.members {
+                let member = (id.clone(), member.clone());
+                handed.unheard.insert(member.clone());
+                let shared = each(&state.current.assigned).filter(is_shared);
+                handed.put(member, shared.collect());
             }
         }
-        Self {
-            unheard,
-            ..Self::default()
-        }
+        handed
     }
 
     /// Takes note of a change that is about to be made to `groups`.

@@ -6,7 +6,8 @@
 //! a member of the group is bound to the connection --------------> that member
 //!   | none
 //! members with the same client id and address have been given the
-//! partition, and have not asked for it yet ----------------------> not yet: come again (the member will be bound)
+//! partition, and have not asked for it yet; or have asked, and have
+//! fetched nothing of their share, since the answer may be lost ---> not yet: come again (the member will be bound)
 //!   | none
 //! an outsider: sees the plain log
 //! ```
@@ -23,7 +24,7 @@ use super::handed::{Handed, Unasked};
 use super::introduce::{Fingerprint, Introductions};
 use super::seen::SlicesSeen;
 use super::software::ClientSoftware;
-use crate::cursor::SliceId;
+use crate::cursor::{Cursor, IdUse, SliceId};
 use crate::group::api::{Caller, Connection};
 use crate::group::change::{GroupChange, Groups};
 use crate::group::coordinator::Coordinator;
@@ -232,12 +233,23 @@ impl Coordinator {
         self.identities.closed(connection);
     }
 
-    /// A slice that exists was fetched on a connection.
+    /// A slice that exists was fetched on a connection. Whose it is has heard where to begin.
     pub fn slice_fetched(&mut self, connection: Connection, topic: TopicId, partition: i32, slice: SliceId) {
         self.identities
             .line(connection)
             .seen
             .note(topic, partition, slice);
+        let key = (topic, partition);
+        let Some(IdUse::Taken { group }) = self.slice_ids.get(&key).and_then(|pool| pool.get(slice)) else {
+            return;
+        };
+        let found = self.groups.get(group).and_then(|group| group.cursors.get(&key));
+        if let Some(Cursor::Divided(divided)) = found
+            && let Some((_, chain)) = divided.chain_with(slice)
+        {
+            let keys = std::iter::once(key);
+            self.identities.handed.asked(group, chain.member(), keys);
+        }
     }
 
     /// A member of the consumer protocol has spoken on a connection. Whoever joins has no positions, also if it was a member

@@ -2,6 +2,7 @@
 
 use anabranch_wire::ErrorCode;
 
+use super::moves_test::World;
 use super::room::{Client, Room, range};
 use super::*;
 use crate::group::api::{Caller, Connection, JoinGroup, OffsetFetch, TopicRef};
@@ -79,6 +80,30 @@ fn once_the_member_has_asked_its_look_alike_is_an_outsider() {
         ..client
     };
     assert_eq!(room.who(&elsewhere.on(9), None), "outsider");
+}
+
+/// The answer of an OffsetFetch is lost with its connection, and the member asks again on a new one, before a heartbeat: a
+/// plain answer would let it read all of the partition.
+#[test]
+fn who_was_told_its_share_may_not_have_heard_it_until_it_fetches() {
+    let mut world = World::new(&["a", "b"]);
+    world.split("a", "b");
+    let key = world.key();
+    for member in ["a", "b"] {
+        let slice = world.position(member).slice().unwrap();
+        let coordinator = &mut world.bench.coordinator;
+        assert!(coordinator.identities.may_still_ask("g", member, key));
+        coordinator.slice_fetched(Connection(7), key.0, key.1, slice);
+        assert!(!coordinator.identities.may_still_ask("g", member, key));
+    }
+    // After a restart that is forgotten, and a heartbeat does not say it.
+    world.bench.restart();
+    world.beat();
+    let slice = world.position("a").slice().unwrap();
+    let coordinator = &mut world.bench.coordinator;
+    assert!(coordinator.identities.may_still_ask("g", "a", key));
+    coordinator.slice_fetched(Connection(8), key.0, key.1, slice);
+    assert!(!coordinator.identities.may_still_ask("g", "a", key));
 }
 
 /// franz-go: JoinGroup and SyncGroup on one connection, OffsetFetch and Heartbeat on another. From 1.19 on it says who it

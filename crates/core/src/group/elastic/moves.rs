@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::promises::holds_chain;
 use super::{Key, Promises};
-use crate::cursor::{self, ChainState, Cursor, Evidence, Live, SliceId};
+use crate::cursor::{self, ChainState, Cursor, Evidence, Live, Plain, SliceId};
 use crate::elastic::CommitEvidence;
 use crate::group::change::GroupChange;
 use crate::group::coordinator::{Coordinator, Step};
@@ -325,7 +325,11 @@ impl Coordinator {
     pub(in crate::group) fn forget_cursors(&mut self, step: &mut Step<'_>, group: &str, gone: &[Key]) {
         for key in gone {
             if let Some(Cursor::Divided(_)) = self.cursor(group, *key) {
-                let none = crate::cursor::Plain::default();
+                // Should only this survive a crash, the group has no offset there, rather than the first.
+                let none = Plain {
+                    offset: -1,
+                    ..Plain::default()
+                };
                 self.edit_cursor(step, group, *key, |edit| edit.collapse(none));
             }
             self.elastic.edit_promises(group, *key, Promises::clear);

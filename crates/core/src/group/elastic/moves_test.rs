@@ -6,11 +6,11 @@ use anabranch_wire::slot::Slot;
 
 use super::shares_test::{half, moves};
 use super::{ClientSoftware, Key, SliceFetch, SliceRead};
-use crate::cursor::{ChainState, Cursor, Record, SliceOffset};
+use crate::cursor::{ChainState, Cursor, CursorChange, Edit, Record, SliceOffset};
 use crate::elastic::{Change, How};
 use crate::group::coordinator::Step;
 use crate::group::harness::{Bench, alive, at, fetch, modern, simple, t};
-use crate::group::{Caller, ConsumerHeartbeatAnswer, Coordinator};
+use crate::group::{Caller, ConsumerHeartbeatAnswer, Coordinator, GroupChange};
 use crate::slots::SlotSet;
 
 pub(super) fn slot(number: u16) -> Slot {
@@ -408,6 +408,31 @@ fn a_restart_keeps_positions_and_moves_nothing_before_it_was_told_what_was_hande
     }
     assert!(world.bench.coordinator.recalls_wanted().is_empty());
     world.bench.check_fold();
+}
+
+#[test]
+fn a_crash_while_offsets_are_deleted_leaves_none_rather_than_the_first() {
+    let mut world = World::new(&["a", "b"]);
+    world.split("a", "b");
+    for name in ["a", "b"] {
+        world.leave(name);
+    }
+    let (now, topics) = (world.bench.now, world.bench.topics.clone());
+    let deleted = [("t".to_owned(), vec![0])];
+    let (answer, effects) = world
+        .bench
+        .coordinator
+        .delete_offsets(now, &topics, "g", &deleted);
+    assert!(answer.is_ok());
+    let plain = |change: &CursorChange| match &change.edit {
+        Edit::Plain { plain } => Some(plain.offset),
+        _ => None,
+    };
+    let made_plain = effects.changes.iter().find_map(|change| match change {
+        GroupChange::CursorEdits { changes, .. } => changes.iter().find_map(plain),
+        _ => None,
+    });
+    assert_eq!(made_plain, Some(-1));
 }
 
 #[test]
