@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{Broker, Run, finish, program};
+use crate::support::{Broker, Process, Run, finish, program};
 
 /// Runs a demo whose temporary folder must be gone again when it ends.
 fn demo(args: &[&str]) -> Run {
@@ -174,26 +174,21 @@ fn a_file_is_played() {
 #[test]
 fn it_can_be_interrupted() {
     let temporary = TempDir::new().unwrap();
-    let mut child = program()
-        .args(["demo", "--records", "1000000", "--members", "2"])
-        .env("TMPDIR", temporary.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = Process::start(
+        program()
+            .args(["demo", "--records", "1000000", "--members", "2"])
+            .env("TMPDIR", temporary.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped()),
+    );
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("member-1 reads orders/0")));
     std::thread::sleep(Duration::from_millis(300));
     let begin = Instant::now();
-    let sent = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
+    child.signal("-INT");
     let rest: Vec<String> = lines.map(Result::unwrap).collect();
-    let output = child.wait_with_output().unwrap();
-    let err = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{err}");
+    let (status, err) = child.end();
+    assert_eq!(status.code(), Some(1), "{err}");
     assert!(
         err.contains("interrupted after") && err.contains("which were in order"),
         "{err}"

@@ -2,13 +2,13 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use anabranch_server::admin::model;
 use serde_json::{Value, json};
 
-use crate::support::{Broker, Run, finish, program, run};
+use crate::support::{Broker, Process, Run, finish, program, run};
 
 /// A request that came: method, path with query, body.
 type Request = (String, String, Value);
@@ -359,15 +359,6 @@ fn no_api_is_said_with_cause_and_remedy() {
     assert!(failed.err.contains("https is not spoken there"), "{}", failed.err);
 }
 
-struct Member(Child);
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Kafka's columns come first and stay as they are; the offsets of a shared partition stand in its first row alone.
 #[test]
 fn slices_stand_behind_the_columns_of_kafka() {
@@ -376,14 +367,12 @@ fn slices_stand_behind_the_columns_of_kafka() {
     let name = broker.name("billing");
     broker.run(&["topic", "create", &topic, "-p", "1"]).expect(0);
     broker.run_with(&["produce", &topic], b"one\ntwo\n").expect(0);
-    let mut member = Member(
+    let mut member = Process::start(
         program()
             .args(["consume", &topic, "-g", &name, "-b", &broker.address])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap(),
+            .stdout(Stdio::piped()),
     );
-    let mut lines = BufReader::new(member.0.stdout.take().unwrap()).lines();
+    let mut lines = BufReader::new(member.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "one");
     let described = broker
         .run(&["group", "describe", &name, "--format", "json"])

@@ -1,9 +1,9 @@
 //! Groups: what `consume --group` commits, and what `group` shows and changes.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 
-use crate::support::{Broker, program};
+use crate::support::{Broker, Process, program};
 
 /// A topic with ten records in each of two partitions.
 fn topic_of_twenty(broker: &Broker) -> String {
@@ -181,28 +181,17 @@ fn offsets_are_protected(broker: &Broker, topic: &str, group: &str) {
     assert!(refused.err.contains("it has members"), "{}", refused.err);
 }
 
-struct Member(Child);
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_member_is_shown_protects_its_offsets_and_leaves_on_interrupt() {
     let broker = Broker::start();
     let topic = topic_of_twenty(&broker);
     let group = broker.name("member");
-    let mut member = Member(
+    let mut member = Process::start(
         program()
             .args(["consume", &topic, "-g", &group, "-b", &broker.address])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap(),
+            .stdout(Stdio::piped()),
     );
-    let mut lines = BufReader::new(member.0.stdout.take().unwrap()).lines();
+    let mut lines = BufReader::new(member.stdout.take().unwrap()).lines();
     let read: Vec<String> = lines.by_ref().take(20).map(Result::unwrap).collect();
     assert_eq!(read.len(), 20);
 
@@ -232,12 +221,8 @@ fn a_member_is_shown_protects_its_offsets_and_leaves_on_interrupt() {
     );
 
     offsets_are_protected(&broker, &topic, &group);
-    let sent = Command::new("kill")
-        .args(["-INT", &member.0.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
-    assert_eq!(member.0.wait().unwrap().code(), Some(0));
+    member.signal("-INT");
+    assert_eq!(member.wait().unwrap().code(), Some(0));
     assert_eq!(lags(&broker, &group), [(10, 0), (10, 0)]);
     let state = broker
         .run(&["group", "describe", &group, "--format", "json"])

@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{Run, finish, program, serve};
+use crate::support::{Process, Run, finish, program, serve};
 
 /// Longest wait for what has to come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A broker, and the folder of what consumers print.
 struct Stage {
-    child: Child,
+    _broker: Process,
     kafka: String,
     http: String,
     folder: TempDir,
@@ -24,9 +24,9 @@ struct Stage {
 
 impl Stage {
     fn start(data: &Path) -> Stage {
-        let (child, started) = serve(data, &[]);
+        let (broker, started) = serve(data, &[]);
         Stage {
-            child,
+            _broker: broker,
             kafka: started["kafka"][0]["address"].as_str().unwrap().to_owned(),
             http: format!("http://{}", started["http"].as_str().unwrap()),
             folder: TempDir::new().unwrap(),
@@ -79,12 +79,12 @@ impl Stage {
     }
 
     /// A consumer of a group that prints partition and value.
-    fn consumer(&self, group: &str, name: &str) -> Child {
+    fn consumer(&self, group: &str, name: &str) -> Process {
         let out = File::create(self.folder.path().join(name)).unwrap();
         let mut command = program();
         command.args(["consume", "orders", "-g", group, "-f", "%p %s\\n"]);
         command.args(["--bootstrap", &self.kafka]);
-        command.stdout(out).stderr(Stdio::null()).spawn().unwrap()
+        Process::start(command.stdout(out).stderr(Stdio::null()))
     }
 
     /// What a consumer has printed: values with their partitions.
@@ -117,24 +117,10 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Ends a consumer as Ctrl-C does, so that it leaves its group.
-fn interrupt(mut consumer: Child) {
-    let id = consumer.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &id])
-            .status()
-            .unwrap()
-            .success()
-    );
-    assert!(consumer.wait().unwrap().success());
+fn interrupt(consumer: Process) {
+    consumer.signal("-INT");
+    assert!(consumer.end().0.success());
 }
 
 fn lines(from: usize, upto: usize) -> String {
@@ -173,7 +159,7 @@ fn queues_follow_the_consumers_and_nothing_is_lost() {
     );
 
     let names = ["a", "b", "c"];
-    let mut members: Vec<Child> = names.iter().map(|name| stage.consumer("g", name)).collect();
+    let mut members: Vec<Process> = names.iter().map(|name| stage.consumer("g", name)).collect();
     stage.wait_for(3, 3);
     stage.wait_until_each_has_one("g", 3);
     stage.run(&produce, &lines(200, 2_000)).expect(0);

@@ -2,19 +2,11 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::support::{finish, program, run, run_with, serve};
+use crate::support::{Process, finish, program, run, run_with, serve};
 use tempfile::TempDir;
-
-fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill")
-        .args([name, &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
-}
 
 #[test]
 fn it_says_where_everything_is_and_ends_in_good_order() {
@@ -34,7 +26,7 @@ fn it_says_where_everything_is_and_ends_in_good_order() {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 
     let begin = Instant::now();
-    signal(&child, "-TERM");
+    child.signal("-TERM");
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
 }
@@ -42,22 +34,22 @@ fn it_says_where_everything_is_and_ends_in_good_order() {
 #[test]
 fn the_lines_at_the_start_are_for_people() {
     let data = TempDir::new().unwrap();
-    let mut child = program()
-        .args([
-            "serve",
-            "--listen",
-            "127.0.0.1:0",
-            "--http",
-            "none",
-            "--advertise",
-            "broker.example:9092",
-            "--data",
-        ])
-        .arg(data.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = Process::start(
+        program()
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--http",
+                "none",
+                "--advertise",
+                "broker.example:9092",
+                "--data",
+            ])
+            .arg(data.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null()),
+    );
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut text = String::new();
     while !text.contains("stop") {
@@ -74,7 +66,7 @@ fn the_lines_at_the_start_are_for_people() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("http"), "{text}");
-    signal(&child, "-INT");
+    child.signal("-INT");
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
@@ -137,18 +129,13 @@ fn the_usual_http_address_may_be_in_use_but_not_a_chosen_one() {
     command
         .args(["serve", "--format", "json", "--listen", "127.0.0.1:0", "--data"])
         .arg(data.path());
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = Process::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap())
         .read_line(&mut line)
         .unwrap();
-    signal(&child, "-TERM");
-    let output = child.wait_with_output().unwrap();
-    let log = String::from_utf8(output.stderr).unwrap();
+    child.signal("-TERM");
+    let (_, log) = child.end();
     assert!(
         log.contains("127.0.0.1:9099 is in use, so nothing is served over HTTP"),
         "{log}"
@@ -192,9 +179,9 @@ fn a_second_signal_ends_it_at_once() {
     let mut client = TcpStream::connect(started["kafka"][0]["address"].as_str().unwrap()).unwrap();
     client.write_all(&[0, 0, 0, 100, 0]).unwrap();
     let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-    signal(&child, "-TERM");
+    child.signal("-TERM");
     assert!(log.any(|line| line.is_ok_and(|line| line.contains("shutting down"))));
-    signal(&child, "-TERM");
+    child.signal("-TERM");
     let begin = Instant::now();
     assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
     assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());

@@ -1,8 +1,9 @@
 //! Runs the built program, and brokers for it to talk to.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -51,6 +52,55 @@ pub(crate) fn program() -> Command {
     command
 }
 
+/// A process that a test works with; it ends with the test, however that ends.
+pub(crate) struct Process(Child);
+
+impl Process {
+    #[track_caller]
+    pub(crate) fn start(command: &mut Command) -> Process {
+        Process(command.spawn().expect("the program starts"))
+    }
+
+    /// Sends a signal, named as for `kill`.
+    #[track_caller]
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.0.id().to_string();
+        let sent = Command::new("kill").args([name, &id]).status();
+        assert!(sent.expect("kill runs").success());
+    }
+
+    /// Waits until it has ended by itself; with what it still had to say on standard error, if that is piped.
+    #[track_caller]
+    pub(crate) fn end(mut self) -> (ExitStatus, String) {
+        let mut err = String::new();
+        if let Some(mut stderr) = self.0.stderr.take() {
+            stderr.read_to_string(&mut err).expect("stderr is UTF-8");
+        }
+        (self.0.wait().expect("the program ends"), err)
+    }
+}
+
+impl Deref for Process {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Process {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Runs the program with these arguments and this standard input.
 pub(crate) fn run_with(args: &[&str], input: &[u8]) -> Run {
     finish(program().args(args), input)
@@ -88,7 +138,7 @@ pub(crate) fn finish(command: &mut Command, input: &[u8]) -> Run {
 /// Kafka as well.
 pub(crate) struct Broker {
     pub(crate) address: String,
-    child: Option<Child>,
+    _child: Option<Process>,
     _data: Option<TempDir>,
 }
 
@@ -98,7 +148,7 @@ impl Broker {
         if let Ok(address) = std::env::var("ANABRANCH_TEST_BROKER") {
             return Broker {
                 address,
-                child: None,
+                _child: None,
                 _data: None,
             };
         }
@@ -110,7 +160,7 @@ impl Broker {
             .to_owned();
         Broker {
             address,
-            child: Some(child),
+            _child: Some(child),
             _data: Some(data),
         }
     }
@@ -134,38 +184,21 @@ impl Broker {
     }
 }
 
-impl Drop for Broker {
-    fn drop(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
 /// Starts `anabranch serve` on ports of the system's choice; returns it with what it says once it is ready.
-pub(crate) fn serve(data: &Path, more: &[&str]) -> (Child, Value) {
+pub(crate) fn serve(data: &Path, more: &[&str]) -> (Process, Value) {
     let mut command = program();
     command.args(["serve", "--format", "json", "--data"]).arg(data);
     command
         .args(["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"])
         .args(more);
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the broker starts");
+    let mut child = Process::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
     let mut line = String::new();
     let out = child.stdout.take().expect("stdout is piped");
     BufReader::new(out)
         .read_line(&mut line)
         .expect("stdout can be read");
     if line.is_empty() {
-        let output = child.wait_with_output().expect("the broker ends");
-        panic!(
-            "the broker did not start: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        panic!("the broker did not start: {}", child.end().1);
     }
     (
         child,
