@@ -127,12 +127,29 @@ impl Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_server::settings::OTHER_VARIABLES;
     use clap::CommandFactory;
 
     /// clap checks the definitions themselves: no flag twice, no impossible requirement.
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// What a flag may be taken from must not be refused as an unknown setting when a broker is started.
+    #[test]
+    fn every_variable_of_a_flag_is_known_to_the_settings() {
+        fn check(command: &clap::Command, seen: &mut usize) {
+            for variable in command.get_arguments().filter_map(clap::Arg::get_env) {
+                let variable = variable.to_str().unwrap();
+                assert!(OTHER_VARIABLES.contains(&variable), "{variable}");
+                *seen += 1;
+            }
+            command.get_subcommands().for_each(|child| check(child, seen));
+        }
+        let mut seen = 0;
+        check(&Cli::command(), &mut seen);
+        assert!(seen > 0);
     }
 
     /// Every command that a person types has an explanation and fits on a screen's width.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use anabranch_server::settings::{self, ITEMS, Resolved, Sources};
+use anabranch_server::settings::{self, CONFIG_VARIABLE, ITEMS, Resolved, Sources};
 use clap::{ArgAction, ArgMatches, FromArgMatches};
 
 use crate::failure::{Failure, Outcome, reason};
@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome, reason};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Sourcing {
     /// Read settings from a TOML file.
-    #[arg(long, value_name = "FILE", env = "ANABRANCH_CONFIG", hide_env_values = true)]
+    #[arg(long, value_name = "FILE", env = CONFIG_VARIABLE, hide_env_values = true)]
     config: Option<PathBuf>,
     /// Set any setting; may be given several times.
     #[arg(long = "set", value_name = "KEY=VALUE")]

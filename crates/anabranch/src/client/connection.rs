@@ -8,6 +8,8 @@ use std::time::Duration;
 use anabranch_server::settings::parse_duration_ms;
 use rdkafka::ClientConfig;
 
+use anabranch_server::settings::BOOTSTRAP_VARIABLE;
+
 use super::{TopicPartition, log_dirs};
 use crate::failure::{Failure, Outcome, reason};
 
@@ -16,9 +18,6 @@ const DEFAULT_PORT: u16 = 9092;
 
 /// Longest wait for one address to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// Names the broker where no flag does.
-const BOOTSTRAP_VARIABLE: &str = "ANABRANCH_BOOTSTRAP";
 
 /// The broker if nobody names one.
 const BOOTSTRAP_DEFAULT: &str = "127.0.0.1:9092";

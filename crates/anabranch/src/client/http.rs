@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anabranch_server::DEFAULT_HTTP;
 use anabranch_server::admin::model::{Decisions, Group, Order, QueueWish, Queues, Refusal};
+use anabranch_server::settings::ADMIN_VARIABLE;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -29,7 +30,7 @@ pub(crate) struct AdminUrl {
     #[arg(
         long,
         global = true,
-        env = "ANABRANCH_ADMIN",
+        env = ADMIN_VARIABLE,
         hide_env_values = true,
         value_name = "URL"
     )]

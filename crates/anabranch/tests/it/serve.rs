@@ -230,3 +230,22 @@ fn a_data_folder_serves_one_process() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+/// Who works with a broker has its addresses in the environment, and may start one all the same.
+#[test]
+fn the_variables_of_client_commands_do_not_concern_a_broker() {
+    let data = TempDir::new().unwrap();
+    let mut command = program();
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--http", "none", "--data"])
+        .arg(data.path())
+        .env("ANABRANCH_ADMIN", "http://127.0.0.1:1")
+        .env("ANABRANCH_BOOTSTRAP", "127.0.0.1:1");
+    let mut child = Process::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first = lines.next().map(Result::unwrap);
+    child.signal("-TERM");
+    let (status, err) = child.end();
+    assert!(first.is_some_and(|line| line.contains("is ready")), "{err}");
+    assert_eq!(status.code(), Some(0), "{err}");
+}

@@ -44,6 +44,18 @@ pub use value::{
 /// What the name of every environment variable for a setting begins with.
 pub const ENV_PREFIX: &str = "ANABRANCH_";
 
+/// Names the settings file where no flag does.
+pub const CONFIG_VARIABLE: &str = "ANABRANCH_CONFIG";
+
+/// Names the broker for client commands where no flag does.
+pub const BOOTSTRAP_VARIABLE: &str = "ANABRANCH_BOOTSTRAP";
+
+/// Names the broker's HTTP listener for client commands where no flag does.
+pub const ADMIN_VARIABLE: &str = "ANABRANCH_ADMIN";
+
+/// The variables that begin like a setting and are none: a broker is started with them as without.
+pub const OTHER_VARIABLES: &[&str] = &[CONFIG_VARIABLE, BOOTSTRAP_VARIABLE, ADMIN_VARIABLE];
+
 /// Everything that an operator may set, checked.
 #[derive(Debug, Clone)]
 pub struct Settings {

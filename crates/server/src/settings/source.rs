@@ -4,7 +4,7 @@ use std::fmt;
 
 use toml::de::{DeTable, DeValue};
 
-use super::{ENV_PREFIX, kafka};
+use super::{ENV_PREFIX, OTHER_VARIABLES, kafka};
 
 /// What the program has read, from the weakest source to the strongest.
 #[derive(Debug, Default)]
@@ -178,9 +178,6 @@ fn scalar(value: &DeValue<'_>) -> Option<String> {
         DeValue::Array(_) | DeValue::Table(_) => None,
     }
 }
-
-/// Environment variables that begin like a setting and are used by other parts of the program.
-const OTHER_VARIABLES: &[&str] = &["ANABRANCH_CONFIG", "ANABRANCH_BOOTSTRAP"];
 
 /// The entries of the environment, Kafka's names first, so that our own win over them.
 pub(super) fn read_env(env: &[(String, String)]) -> Vec<Entry> {
