@@ -323,8 +323,8 @@ proptest! {
     }
 }
 
-/// A node with one of everything, for the bytes of the format page.
-fn sample() -> Node {
+/// A node with one of everything, and a topic in which these producers have written two records each, one after the other.
+fn sample(producers: &[i64]) -> Node {
     let mut node = Node::new(options(&[])).unwrap();
     for (command, _) in samples::every_kind() {
         node.apply(&command);
@@ -337,20 +337,26 @@ fn sample() -> Node {
         created_ms: 1,
     };
     node.apply(&create);
-    let facts = BatchFacts {
-        producer_id: 4,
+    for (base, producer_id) in (0..).step_by(2).zip(producers) {
+        node.replay_batch(LogId(302), base, &two_records(*producer_id))
+            .unwrap();
+    }
+    node
+}
+
+fn two_records(producer_id: i64) -> BatchFacts {
+    BatchFacts {
+        producer_id,
         producer_epoch: 1,
         base_sequence: 0,
         max_timestamp: 9,
         ..batch(2)
-    };
-    node.replay_batch(LogId(302), 0, &facts).unwrap();
-    node
+    }
 }
 
 #[test]
 fn a_snapshot_has_the_bytes_of_the_format_page() {
-    let hex: Vec<String> = sample()
+    let hex: Vec<String> = sample(&[4])
         .snapshot()
         .iter()
         .map(|byte| format!("{byte:02x}"))
@@ -362,6 +368,43 @@ fn a_snapshot_has_the_bytes_of_the_format_page() {
         "docs/format/state.md lacks these bytes:\n{}",
         lines.join("\n")
     );
+}
+
+/// The bytes that the first version wrote of a node in which producer 5 has written before producer 4: without queues, without
+/// a mark on batches, and with the producers in the order of their ids.
+#[rustfmt::skip]
+const VERSION_1: &[u8] = &[
+    0x01,
+    0x48, 0xaf, 0x02, 0xa0, 0x1f, 0x01, 0x84, 0xa0, 0xab, 0xfe, 0xf9, 0x62, 0x01, 0x01, 0x61,
+    b'A', b'B', b'C', b'D', b'E', b'F', b'G', b'H', b'I', b'J', b'K', b'L', b'M', b'N', b'O', b'P',
+    0x01, 0xae, 0x02, 0x00, 0x02, 0x00, 0x01, 0x10,
+    b'l', b'o', b'g', b'.', b'r', b'e', b't', b'e', b'n', b't', b'i', b'o', b'n', b'.', b'm', b's',
+    0x02, b'-', b'1', 0x00, 0x01, 0x06, b'o', b'r', b'd', b'e', b'r', b's', 0x82, 0xa0, 0xab, 0xfe, 0xf9, 0x62,
+    0x28, 0x01, 0xae, 0x02,
+    b'A', b'B', b'C', b'D', b'E', b'F', b'G', b'H', b'I', b'J', b'K', b'L', b'M', b'N', b'O', b'P',
+    0x00, 0x00, 0x08, 0x00, 0x02,
+    0x08, 0x02, 0x01, 0x00, 0x02, 0x04, 0x02, 0x12,
+    0x0a, 0x02, 0x01, 0x00, 0x02, 0x00, 0x02, 0x12,
+    0x04, 0x01, 0x00, 0x00, 0x00,
+];
+
+#[test]
+fn a_snapshot_of_the_first_version_is_read() {
+    let mut node = Node::restore(options(&[]), VERSION_1).unwrap();
+    assert_eq!(node.snapshot(), sample(&[5, 4]).snapshot());
+    assert_ne!(
+        node.snapshot(),
+        sample(&[4, 5]).snapshot(),
+        "who wrote last is known"
+    );
+    let again = node.append(at(1), LogId(302), &two_records(4)).unwrap();
+    assert!(
+        matches!(again, Append::Duplicate { base_offset: 2, .. }),
+        "{again:?}"
+    );
+    for cut in 0..VERSION_1.len() {
+        assert!(Node::restore(options(&[]), &VERSION_1[..cut]).is_err(), "{cut}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::{Blocked, Decision, Kind, Phase, QueueLog, Queues, Why};
 use crate::codec::{CodecError, Decoder, Encoder};
 
 /// All kinds; a kind's number is its place, from 1.
-const KINDS: [Kind; 9] = [
+pub(super) const KINDS: [Kind; 9] = [
     Kind::Start,
     Kind::ReadUp,
     Kind::WriteUp,

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::{Blocked, Decision, Kind, Phase, Queues, Why};
+use super::codec::KINDS;
+use super::{Blocked, Decision, Phase, Queues, Why};
 
 fn any_blocked() -> impl Strategy<Value = Blocked> {
     ("[a-z]{1,6}", any::<u32>(), any::<u64>()).prop_map(|(group, queue, unread)| Blocked {
@@ -27,22 +28,11 @@ fn any_why() -> impl Strategy<Value = Why> {
 }
 
 pub(crate) fn any_decision() -> impl Strategy<Value = Decision> {
-    let kinds = [
-        Kind::Start,
-        Kind::ReadUp,
-        Kind::WriteUp,
-        Kind::WriteDown,
-        Kind::ReadDown,
-        Kind::Postpone,
-        Kind::Turn,
-        Kind::Wish,
-        Kind::End,
-    ];
     let counts = || (any::<u32>(), any::<u32>());
     let numbers = (counts(), counts(), any::<u32>(), any::<u64>());
     (
         any::<i64>(),
-        prop::sample::select(kinds.to_vec()),
+        prop::sample::select(KINDS.to_vec()),
         any_why(),
         numbers,
     )
