@@ -3,7 +3,7 @@
 //! [`target`] and [`Engine::append`] need the engine, and so the owner's lock; [`check`] between them, which looks at every
 //! byte, does not.
 //!
-//! In queue mode a batch may be stored in another partition than the one it was addressed to ([`Node::home`]). Which one is
+//! In queue mode a batch may be stored in another partition than the one it was addressed to ([`Append::New`]). Which one is
 //! decided when it is appended, since it may change at any time before.
 
 use anabranch_core::ids::{LogId, Lsn, Now, Offset};
@@ -88,7 +88,6 @@ impl<J: Journal> Engine<J> {
         header: &BatchHeader,
         bytes: Bytes,
     ) -> Result<Appended, AppendError> {
-        let home = self.node.home(log);
         match self.node.append(now, log, &BatchFacts::from(header))? {
             Append::Duplicate {
                 base_offset,
@@ -96,11 +95,15 @@ impl<J: Journal> Engine<J> {
                 lsn,
             } => Ok(self.appended(log, base_offset, log_append_time_ms, true, lsn)),
             Append::New {
+                log: home,
                 base_offset,
                 leader_epoch,
                 log_append_time_ms,
             } => {
-                self.note_addressed(log, home, header);
+                let is_elsewhere = home != log;
+                if is_elsewhere && header.producer_id >= 0 {
+                    self.note_addressed(log, home);
+                }
                 // The order of the queue is the order of offsets: nothing comes in between.
                 let after = self.journal.append_batch(Batch {
                     log: home,
@@ -111,21 +114,18 @@ impl<J: Journal> Engine<J> {
                     bytes: stamped(bytes, log_append_time_ms),
                 });
                 self.node.appended(home, after);
-                self.node.appended(log, after);
-                let told = if home == log { base_offset } else { -1 };
+                if is_elsewhere {
+                    self.node.appended(log, after);
+                }
+                let told = if is_elsewhere { -1 } else { base_offset };
                 Ok(self.appended(log, told, log_append_time_ms, false, after))
             }
         }
     }
 
-    /// Says of the batch that follows where it was addressed, if that is not where it is stored and its sequence number counts
-    /// there.
-    fn note_addressed(&mut self, log: LogId, home: LogId, header: &BatchHeader) {
-        let addressed = self
-            .node
-            .log(log)
-            .filter(|_| home != log && header.producer_id >= 0);
-        if let Some(partition) = addressed.map(Log::partition) {
+    /// Says of the batch that follows, whose sequence number counts where it was addressed, where that is.
+    fn note_addressed(&mut self, log: LogId, home: LogId) {
+        if let Some(partition) = self.node.log(log).map(Log::partition) {
             let note = Command::Addressed { log: home, partition }.encode();
             self.state_bytes += note.len() as u64;
             self.journal.append_state(note);

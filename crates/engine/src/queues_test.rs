@@ -52,7 +52,6 @@ fn a_retry_behind_a_power_cut_and_a_change_of_the_queues_is_a_duplicate() {
 
     let disk = Arc::new(disk.power_cycle(2));
     let mut engine = open(&disk);
-    let _ = engine.note_retention_clock(at(4));
     let (ordered, _) = engine.order_queues(at(4), "t", QueueOrder::Wish(Some(4)));
     assert_eq!(ordered, Ok(()));
     let (due, _) = engine.adjust_queues(at(20_000));

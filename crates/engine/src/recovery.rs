@@ -33,7 +33,9 @@ impl Recovery {
     /// The store is open: sessions of group members run from now on, and the store, which does not remember it, is told
     /// where each log begins and which are gone.
     pub fn finish<J: Journal>(mut self, now: Now, journal: J) -> Engine<J> {
-        self.node.recovered(now);
+        if let Some(closing) = self.node.recovered(now) {
+            journal.append_state(closing.encode());
+        }
         let store = journal.store();
         for log in store.logs() {
             match self.node.log(log) {

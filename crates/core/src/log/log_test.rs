@@ -44,6 +44,7 @@ fn plain(count: i32) -> BatchFacts {
 
 fn new(base_offset: Offset) -> Result<Append, AppendError> {
     Ok(Append::New {
+        log: LogId(3),
         base_offset,
         leader_epoch: 0,
         log_append_time_ms: None,
@@ -189,6 +190,7 @@ fn the_broker_can_be_the_one_who_sets_the_time() {
     };
     let time = Some(NOW.wall_ms);
     let first = Append::New {
+        log: LogId(3),
         base_offset: 0,
         leader_epoch: 0,
         log_append_time_ms: time,

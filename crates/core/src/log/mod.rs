@@ -31,7 +31,8 @@ use crate::config::{TimestampType, TopicSettings};
 use crate::ids::{LogId, Lsn, Now, Offset, TopicId};
 use anabranch_wire::ErrorCode;
 use anabranch_wire::batch::BatchHeader;
-use producers::{Kept, Place, Producers, Sequenced};
+pub(crate) use producers::Place;
+use producers::{Kept, Producers, Sequenced};
 
 /// No log gets so long: a larger offset in a file is damage, and arithmetic on offsets cannot overflow.
 const OFFSET_MAX: Offset = 1 << 62;
@@ -80,7 +81,9 @@ impl From<&BatchHeader> for BatchFacts {
 pub enum Append {
     /// It is accepted: the store must append it now, before anything else is decided about this log.
     New {
-        /// Offset of its first record, in the log in which it is to be stored.
+        /// The log in which it is to be stored; another one than it was addressed to only in queue mode.
+        log: LogId,
+        /// Offset of its first record there.
         base_offset: Offset,
         /// Leader epoch to write into it.
         leader_epoch: i32,
@@ -189,7 +192,8 @@ impl Log {
         self.leader_epoch
     }
 
-    /// The last append of a batch that is stored here or was addressed here, as the store reported it; `Lsn(0)` if there was none since the start, then all is durable.
+    /// The last append of a batch that is stored here or was addressed here, as the store reported it; `Lsn(0)` if there was
+    /// none since the start, then all is durable.
     pub fn last_append(&self) -> Lsn {
         self.last_append
     }
@@ -262,6 +266,7 @@ impl Log {
             (self.settings.timestamp_type == TimestampType::LogAppendTime).then_some(now.wall_ms);
         let place = self.advance(batch, log_append_time_ms.unwrap_or(batch.max_timestamp));
         let append = Append::New {
+            log: self.id,
             base_offset: place.base_offset,
             leader_epoch: self.leader_epoch,
             log_append_time_ms,
@@ -388,7 +393,7 @@ impl Log {
     }
 
     /// Where batches that are addressed to this partition are stored; `None`: here.
-    pub fn home(&self) -> Option<LogId> {
+    pub(crate) fn home(&self) -> Option<LogId> {
         self.home
     }
 

@@ -99,7 +99,8 @@ pub enum Command {
         decision: Box<Decision>,
     },
     /// The next entry is a batch that was addressed to another partition than the one in which it is stored. Said of those
-    /// that have a sequence number, since that counts where they were addressed.
+    /// that have a sequence number, since that counts where they were addressed. If it names the partition of the log itself
+    /// it says nothing, and takes back what the entry before it may have said.
     Addressed {
         /// The log in which it is stored.
         log: LogId,

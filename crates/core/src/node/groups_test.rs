@@ -69,7 +69,7 @@ fn what_groups_journal_leads_back_to_them() {
     for entry in &journal {
         again.replay_state(entry).unwrap();
     }
-    again.recovered(at(0));
+    assert_eq!(again.recovered(at(0)), None);
     assert_eq!(again.snapshot(), node.snapshot());
     assert!(again.groups().next_deadline().is_some(), "the session runs");
     let mut third = Node::restore(options(&[]), &again.snapshot()).unwrap();

@@ -44,7 +44,7 @@ use crate::config::{BrokerSettings, ConsumerGroupSettings, Layers, Scope, Values
 use crate::group::{self, Coordinator, GroupSettings};
 use crate::ids::{LogId, Lsn, Now, Offset, TopicId};
 use crate::limits;
-use crate::log::{Append, AppendError, BatchFacts, FetchBounds, Log};
+use crate::log::{Append, AppendError, BatchFacts, FetchBounds, Log, Place};
 use crate::meta::{Command, Resource, State, Topic};
 use crate::queues::Watch;
 use anabranch_wire::ErrorCode;
@@ -287,29 +287,46 @@ impl Node {
     }
 
     /// Decides about a batch that is addressed to `log` and, if it is new, assigns its offsets in the log where it is to be
-    /// stored, [`Node::home`]: the server must then hand it to the store before it lets go of the lock, and call
-    /// [`Node::appended`] for both. If they differ and the batch has a sequence number, [`Command::Addressed`] goes before
-    /// it. See the table in [`crate::log::producers`].
+    /// stored: the server must then hand it to the store before it lets go of the lock, and call [`Node::appended`]. If that
+    /// is another log, [`Node::appended`] is to be called for both, and, if the batch has a sequence number,
+    /// [`Command::Addressed`] goes before it. See the table in [`crate::log::producers`].
     pub fn append(&mut self, now: Now, log: LogId, batch: &BatchFacts) -> Result<Append, AppendError> {
         let producers_max = self.producers_max();
         let found = self.logs.get_mut(&log).ok_or(AppendError::UnknownLog)?;
+        if let Some(home) = found.home() {
+            return self.append_elsewhere(now, log, home, batch);
+        }
         let before = found.producer_count();
-        let append = match found.home() {
-            None => found.append(now, batch, producers_max)?,
-            Some(home) => {
-                if let Some(duplicate) = found.admit(now, batch)? {
-                    return Ok(duplicate);
-                }
-                let home = self.logs.get_mut(&home).ok_or(AppendError::UnknownLog)?;
-                let (append, place) = home.place(now, batch);
-                let found = self.logs.get_mut(&log).ok_or(AppendError::UnknownLog)?;
-                found.remember(now.mono_ms, batch, place.elsewhere(), producers_max);
-                append
-            }
-        };
-        let after = self.logs.get(&log).map_or(before, Log::producer_count);
-        self.producers_total = self.producers_total + after - before;
+        let append = found.append(now, batch, producers_max);
+        self.producers_total = self.producers_total + found.producer_count() - before;
+        append
+    }
+
+    fn append_elsewhere(
+        &mut self,
+        now: Now,
+        log: LogId,
+        home: LogId,
+        batch: &BatchFacts,
+    ) -> Result<Append, AppendError> {
+        let found = self.logs.get_mut(&log).ok_or(AppendError::UnknownLog)?;
+        if let Some(duplicate) = found.admit(now, batch)? {
+            return Ok(duplicate);
+        }
+        let home = self.logs.get_mut(&home).ok_or(AppendError::UnknownLog)?;
+        let (append, place) = home.place(now, batch);
+        self.remember(now.mono_ms, log, batch, place.elsewhere());
         Ok(append)
+    }
+
+    /// Has the log that a batch was addressed to remember where it is.
+    fn remember(&mut self, mono_ms: u64, log: LogId, batch: &BatchFacts, place: Place) {
+        let producers_max = self.producers_max();
+        if let Some(found) = self.logs.get_mut(&log) {
+            let before = found.producer_count();
+            found.remember(mono_ms, batch, place, producers_max);
+            self.producers_total = self.producers_total + found.producer_count() - before;
+        }
     }
 
     /// The server refuses a batch before it comes to [`Node::append`], for a reason that may pass. Then what its producer

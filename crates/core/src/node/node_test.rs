@@ -106,6 +106,7 @@ fn append_commit_fetch() {
     assert_eq!(
         first,
         Append::New {
+            log,
             base_offset: 0,
             leader_epoch: 0,
             log_append_time_ms: None

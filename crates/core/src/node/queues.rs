@@ -6,8 +6,7 @@ use crate::Refused;
 use crate::config::Values;
 use crate::elastic::{ElasticKeys, Mode};
 use crate::group::{Coordinator, QueueReader, QueueReaders};
-use crate::ids::{LogId, Now, TopicId};
-use crate::log::Log;
+use crate::ids::{Now, TopicId};
 use crate::meta::{Command, State, Topic};
 use crate::queues::{Blocked, Change, Moment, QueueSettings, Queues, Watch, Wish};
 use anabranch_wire::ErrorCode;
@@ -56,11 +55,6 @@ pub struct QueueGroup {
 }
 
 impl Node {
-    /// The log in which a batch that is addressed to this one is stored now.
-    pub fn home(&self, log: LogId) -> LogId {
-        self.logs.get(&log).and_then(Log::home).unwrap_or(log)
-    }
-
     /// The change that each topic is due, and those that enter or leave queue mode. To be called again at once when these
     /// have been made, until there are none.
     pub fn queues_due(&mut self, now: Now) -> Vec<Command> {

@@ -90,10 +90,13 @@ impl Bench {
         facts: &BatchFacts,
     ) -> Result<(bool, Offset), AppendError> {
         let log = self.log(partition);
-        let home = self.node.home(log);
         match self.node.append(at(self.now_ms), log, facts)? {
             Append::Duplicate { base_offset, .. } => Ok((false, base_offset)),
-            Append::New { base_offset, .. } => {
+            Append::New {
+                log: home,
+                base_offset,
+                ..
+            } => {
                 if home != log && facts.producer_id >= 0 {
                     let addressed = Command::Addressed { log: home, partition };
                     self.journal.push(Entry::State(addressed.encode()));
@@ -107,6 +110,21 @@ impl Bench {
                 Ok((true, base_offset))
             }
         }
+    }
+
+    /// Where the published design stores a batch for an id.
+    pub(super) fn home(&self, id: i32) -> i32 {
+        let write = self.counts().0.cast_signed();
+        if id < write { id } else { id % write }
+    }
+
+    /// The partition in which the newest batch is stored.
+    pub(super) fn stored_in(&self) -> Option<i32> {
+        let batches = self.journal.iter().rev().filter_map(|entry| match entry {
+            Entry::Batch(log, ..) => self.node.log(*log),
+            Entry::State(_) => None,
+        });
+        batches.map(Log::partition).next()
     }
 
     pub(super) fn set(&mut self, key: &str, value: &str) {

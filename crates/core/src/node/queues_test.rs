@@ -8,7 +8,6 @@ use crate::ids::Offset;
 use crate::meta::Resource;
 use crate::queues::Phase;
 use proptest::prelude::*;
-use std::collections::BTreeSet;
 
 #[test]
 fn a_topic_that_is_created_in_queue_mode_shows_the_maximum_and_begins_with_the_minimum() {
@@ -94,16 +93,24 @@ fn what_was_said_of_a_batch_that_never_came_is_not_said_of_the_next() {
     };
     bench.journal.push(Entry::State(addressed.encode()));
     bench.node = bench.replayed();
-    let first = bench.node.retention(at(0), &[]);
-    assert!(
-        matches!(first[..], [Command::SetRetentionClock { .. }]),
-        "{first:?}"
+    let closing = bench.node.recovered(at(0)).unwrap();
+    assert_eq!(
+        closing,
+        Command::Addressed {
+            log: home,
+            partition: 0
+        }
     );
-    bench.run(&first);
+    bench.run(&[closing]);
+    assert_eq!(bench.node.recovered(at(0)), None, "once is enough");
     assert_eq!(bench.produce(0, &sequenced(9, 0)), Ok((true, 0)));
     bench.node = bench.replayed();
     assert_eq!(bench.produce(0, &sequenced(9, 0)), Ok((false, 0)));
-    assert_eq!(bench.node.retention(at(0), &[]), [], "once is enough");
+    assert_eq!(
+        bench.node.recovered(at(0)),
+        None,
+        "nothing was said of a lost batch"
+    );
 }
 
 #[test]
@@ -317,7 +324,9 @@ proptest! {
         for step in steps {
             match step {
                 Step::Produce { partition, producer: -1, .. } => {
+                    let home = bench.home(partition);
                     bench.produce(partition, &batch(1)).unwrap();
+                    prop_assert_eq!(bench.stored_in(), Some(home));
                     stored += 1;
                 }
                 Step::Produce { partition, producer, retry } => {
@@ -326,8 +335,10 @@ proptest! {
                         let (is_new, _) = bench.produce(partition, &sequenced(producer, *sequence - 1)).unwrap();
                         prop_assert!(!is_new);
                     } else {
+                        let home = bench.home(partition);
                         let (is_new, _) = bench.produce(partition, &sequenced(producer, *sequence)).unwrap();
                         prop_assert!(is_new);
+                        prop_assert_eq!(bench.stored_in(), Some(home));
                         *sequence += 1;
                         stored += 1;
                     }
@@ -344,11 +355,6 @@ proptest! {
         }
         let total: Offset = (0..6).map(|partition| bench.end(partition)).sum();
         prop_assert_eq!(total, stored);
-        let homes: BTreeSet<LogId> = bench.journal.iter().filter_map(|entry| match entry {
-            Entry::Batch(log, ..) => Some(*log),
-            Entry::State(_) => None,
-        }).collect();
-        prop_assert!(homes.len() <= 6);
         prop_assert_eq!(bench.replayed().snapshot(), bench.node.snapshot());
         let restored = Node::restore(options(&[]), &bench.node.snapshot()).unwrap();
         prop_assert_eq!(restored.snapshot(), bench.node.snapshot());

@@ -60,10 +60,7 @@ impl Node {
         let mut commands = Vec::new();
         let clock_ms = self.advance_retention_clock(now);
         let noted = self.state.retention_clock_ms();
-        // The journal may end with what was said of a batch that did not become durable. Some entry must come before the next
-        // batch, so that it is not said of that.
-        let is_open = self.addressed.take().is_some();
-        if is_open || noted.is_none_or(|noted| noted.abs_diff(clock_ms) >= limits::RETENTION_CLOCK_NOTE_MS) {
+        if noted.is_none_or(|noted| noted.abs_diff(clock_ms) >= limits::RETENTION_CLOCK_NOTE_MS) {
             commands.push(Command::SetRetentionClock { clock_ms });
         }
         for stats in stats {

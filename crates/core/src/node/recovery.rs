@@ -67,8 +67,15 @@ impl Node {
 
     /// To be called after the last replay, before the first request: sessions of group members run from now on, at full
     /// length, since nobody could send a heartbeat while the broker was down.
-    pub fn recovered(&mut self, now: Now) {
+    ///
+    /// If the journal ends with what was said of a batch that did not become durable, the command that ends that is
+    /// returned: it must be the next entry, or the same would be said of the next batch.
+    #[must_use = "what was said of a lost batch would be said of the next one"]
+    pub fn recovered(&mut self, now: Now) -> Option<Command> {
         self.groups.restart_sessions(now);
+        let (log, _) = self.addressed.take()?;
+        let partition = self.log(log)?.partition();
+        Some(Command::Addressed { log, partition })
     }
 
     /// Takes a state entry of the journal, where it is durable: so are the log starts that it moves. The store is told of
@@ -92,23 +99,16 @@ impl Node {
         base_offset: Offset,
         batch: &BatchFacts,
     ) -> Result<(), ReplayError> {
-        let producers_max = self.producers_max();
         let found = self.logs.get_mut(&log).ok_or(ReplayError::UnknownLog(log))?;
-        let partition = match self.addressed.take() {
-            Some((stored, partition)) if stored == log => partition,
-            _ => found.partition(),
-        };
-        let mut place = found.replay_place(base_offset, batch)?;
-        let mut addressed = log;
-        if partition != found.partition() {
-            let topic = self.state.topic_by_id(found.topic());
-            addressed = topic.and_then(|topic| topic.log(partition)).unwrap_or(log);
-            place = place.elsewhere();
-        }
-        if let Some(found) = self.logs.get_mut(&addressed) {
-            let before = found.producer_count();
-            found.remember(0, batch, place, producers_max);
-            self.producers_total = self.producers_total + found.producer_count() - before;
+        let place = found.replay_place(base_offset, batch)?;
+        match self.addressed.take() {
+            Some((stored, partition)) if stored == log && partition != found.partition() => {
+                let topic = self.state.topic_by_id(found.topic());
+                if let Some(addressed) = topic.and_then(|topic| topic.log(partition)) {
+                    self.remember(0, addressed, batch, place.elsewhere());
+                }
+            }
+            _ => self.remember(0, log, batch, place),
         }
         Ok(())
     }
