@@ -1,6 +1,7 @@
 //! Topics in queue mode, as the broker's tasks and its administration API see them; see [`anabranch_core::queues`].
 
 use anabranch_core::Refused;
+use anabranch_core::ids::Lsn;
 use anabranch_core::node::{QueueOrder, QueuesView};
 
 use crate::broker::Broker;
@@ -28,15 +29,15 @@ impl Broker {
         Some(core.group_clock.real(next?, real.mono_ms).unwrap_or(again_ms))
     }
 
-    /// Does what an operator wants of a topic's queues.
-    pub(crate) fn order_queues(&self, topic: &str, order: QueueOrder) -> Result<(), Refused> {
+    /// Does what an operator wants of a topic's queues; the answer must wait for the entry that is returned.
+    pub(crate) fn order_queues(&self, topic: &str, order: QueueOrder) -> Result<Lsn, Refused> {
         let mut guard = self.lock();
         let core = &mut *guard;
         let now = core.group_clock.now(self.clock.now());
         let (result, outcome) = core.engine.order_queues(now, topic, order);
-        self.pass_on(core, outcome);
+        let after = self.pass_on(core, outcome);
         self.decided.notify_waiters();
-        result
+        result.map(|()| after)
     }
 
     /// A topic in queue mode as it is now; `None` if it is not, or there is no such topic.

@@ -146,6 +146,40 @@ async fn after_a_failed_sync_nothing_is_acknowledged_and_the_server_says_that_it
     assert_eq!(client.produce("t", 0, batch(&["new"])).await.error_code, 0);
 }
 
+#[tokio::test]
+async fn an_order_about_queues_is_acknowledged_when_it_is_durable_and_not_before() {
+    let disk = FaultyDisk::new();
+    let (hold, fail) = (Arc::clone(&disk.hold_sync), Arc::clone(&disk.fail_sync));
+    let server = TestServer::on(disk, |config| config.http = Some("127.0.0.1:0".to_owned())).await;
+    let http = server.running.http_address().unwrap();
+    let mut client = server.client().await;
+    client.create_topic("t", 8, &[("elastic.mode", "queues")]).await;
+    let wish = |count: u32| {
+        let body = format!("{{\"count\":{count}}}");
+        tokio::spawn(async move { http_post(http, "/api/v1/topics/t/queues/wish", &body).await })
+    };
+    hold.store(true, Ordering::SeqCst);
+    let waiting = wish(4);
+    // It is done, and everybody sees it, but for who waits for the word that it stays.
+    while !http_get(http, "/api/v1/topics/t/queues")
+        .await
+        .contains("\"read\":4")
+    {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!waiting.is_finished());
+    hold.store(false, Ordering::SeqCst);
+    let answer = soon(waiting).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    fail.store(true, Ordering::SeqCst);
+    let answer = soon(wish(5)).await.unwrap();
+    assert!(
+        answer.starts_with("HTTP/1.1 503") && answer.contains("nothing is acknowledged any more"),
+        "{answer}"
+    );
+}
+
 /// Answers wait for the disk, and on a connection they keep their order: a member whose commit waits gets no answer to the
 /// heartbeat behind it, and sends no further one. It is silent because of the broker, and keeps its place; one that is silent
 /// of its own accord loses it.

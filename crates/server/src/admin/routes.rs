@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use anabranch_core::group::{Order, Ordered};
-use anabranch_core::ids::TopicId;
+use anabranch_core::ids::{Lsn, TopicId};
 use anabranch_core::node::QueueOrder;
 use anabranch_engine::counting::Counted;
 use anabranch_wire::ErrorCode;
@@ -239,7 +239,15 @@ async fn resume(State(door): State<Door>, Path(group): Path<String>) -> Response
     set_paused(&door, &group, false).await
 }
 
-/// Acknowledged when it is durable, as everything else.
+/// What was done may be acknowledged: it is durable, as everything is that is acknowledged. Else the answer that says so.
+async fn durable(broker: &Broker, after: Lsn) -> Result<(), Box<Response>> {
+    let reached = broker.shared.durable.reached(after).await;
+    reached.map_err(|_| {
+        let text = "the store has failed; nothing is acknowledged any more";
+        Box::new(refused(StatusCode::SERVICE_UNAVAILABLE, "failed", text))
+    })
+}
+
 async fn set_paused(door: &Door, group: &str, paused: bool) -> Response {
     let broker = match broker(door) {
         Ok(broker) => broker,
@@ -248,9 +256,8 @@ async fn set_paused(door: &Door, group: &str, paused: bool) -> Response {
     let Some(after) = broker.set_paused(group, paused) else {
         return no_group(group);
     };
-    if broker.shared.durable.reached(after).await.is_err() {
-        let text = "the store has failed; nothing is acknowledged any more";
-        return refused(StatusCode::SERVICE_UNAVAILABLE, "failed", text);
+    if let Err(response) = durable(&broker, after).await {
+        return *response;
     }
     Json(Decisions {
         decisions: Vec::new(),
@@ -281,21 +288,24 @@ async fn wish_queues(
     Path(topic): Path<String>,
     Json(body): Json<QueueWish>,
 ) -> Response {
-    order_queues(&door, &topic, QueueOrder::Wish(body.count))
+    order_queues(&door, &topic, QueueOrder::Wish(body.count)).await
 }
 
 async fn force_queues(State(door): State<Door>, Path(topic): Path<String>) -> Response {
-    order_queues(&door, &topic, QueueOrder::Force)
+    order_queues(&door, &topic, QueueOrder::Force).await
 }
 
 /// Gives an operator's order about queues; the answer is how they are then.
-fn order_queues(door: &Door, topic: &str, order: QueueOrder) -> Response {
+async fn order_queues(door: &Door, topic: &str, order: QueueOrder) -> Response {
     let broker = match broker(door) {
         Ok(broker) => broker,
         Err(response) => return *response,
     };
     match broker.order_queues(topic, order) {
-        Ok(()) => shown_queues(&broker, topic),
+        Ok(after) => match durable(&broker, after).await {
+            Ok(()) => shown_queues(&broker, topic),
+            Err(response) => *response,
+        },
         Err(why) if why.code() == ErrorCode::UnknownTopicOrPartition => {
             refused(StatusCode::NOT_FOUND, "not-found", why.message())
         }

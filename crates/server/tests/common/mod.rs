@@ -101,8 +101,19 @@ async fn run(folder: &Path, disk: Arc<dyn Disk>, change: impl FnOnce(&mut Config
 
 /// The answer to a GET, head and body.
 pub async fn http_get(address: SocketAddr, path: &str) -> String {
+    http(address, &format!("GET {path}"), "").await
+}
+
+/// The answer to a POST of a JSON document, head and body.
+pub async fn http_post(address: SocketAddr, path: &str, body: &str) -> String {
+    http(address, &format!("POST {path}"), body).await
+}
+
+async fn http(address: SocketAddr, line: &str, body: &str) -> String {
     let mut stream = soon(TcpStream::connect(address)).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    let size = body.len();
+    let head = "Host: x\r\nConnection: close\r\nContent-Type: application/json";
+    let request = format!("{line} HTTP/1.1\r\n{head}\r\nContent-Length: {size}\r\n\r\n{body}");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     soon(stream.read_to_string(&mut answer)).await.unwrap();
