@@ -12,43 +12,48 @@ from .scenarios import console
 from .scenarios.registry import check
 
 HTTP_SECONDS = 10
+# Most records that a member works on at once.
+BATCH = 100
 FOREVER_US = 1 << 62
-
-
-# `elastic.fence.timeout.ms`: slots of a member that has drained may wait so long for a commit that does not come.
-FENCE_SECONDS = 30
+# Within this time comes whatever nobody else is waited for.
+SOON_SECONDS = 20
+# And whatever may wait for a fence: slots of a member that has drained wait for a commit that does not come as long as
+# `elastic.fence.timeout.ms` (30 s by default) says, and then there is work to be done.
+FENCED_SECONDS = 60
 
 
 class Workers:
     """Members of one group on a topic with one partition that may be divided.
 
-    Each works `record_us` on a record, `batch` records at a time, and commits behind each batch, all in the thread that polls:
+    Each works `record_us` on a record, `BATCH` records at a time, and commits behind each batch, all in the thread that polls:
     as the simplest application does it.
     """
 
-    def __init__(self, context, partitions=1, record_us=200, batch=100, configs=None, **options):
-        self.context, self.record_us, self.batch, self.options = context, record_us, batch, options
-        self.topic = context.topic("shared", partitions, **{"elastic.mode": "slices", **(configs or {})})
+    def __init__(self, context, partitions=1, record_us=200, **options):
+        self.context, self.record_us, self.options = context, record_us, options
+        self.topic = context.topic("shared", partitions, elastic_mode="slices")
         self.group = context.name("group")
         self.members, self.logs = {}, []
+        # {(partition, offset): (key, number among the records of that key)}
+        self.written = {}
         # [(work log, when its process was stopped, when it went on)]
-        self.written, self.expelled = {}, []
+        self.expelled = []
         # The committed offset that outsiders saw last, by partition.
         self._committed = {}
         self._seqs = {}
 
-    def write(self, count, keys=64, size=120, partition=0, codec="none", key_of=None, null_every=0):
-        """Appends `count` records, keys in turn or as `key_of(number)` says; each `null_every`-th has no value."""
-        begin = 1 + max((offset for (p, offset) in self.written if p == partition), default=-1)
+    def write(self, count, keys=64, size=120, codec="none", key_of=None, null_every=0):
+        """Appends `count` records to partition 0, keys in turn or as `key_of(number)` says; each `null_every`-th has no value."""
+        begin = len(self.written)
         lines = []
         for number in range(count):
             key = key_of(number) if key_of else f"k{number % keys}"
             seq = self._seqs.get(key, 0)
             self._seqs[key] = seq + 1
-            self.written[(partition, begin + number)] = (key, seq)
+            self.written[(0, begin + number)] = (key, seq)
             text = None if null_every and number % null_every == null_every - 1 else f"{head(key, seq)}|".ljust(size, "x")
             lines.append(json.dumps({"key": key, "value": text}))
-        arguments = ["--input", "json", "--partition", str(partition), "--compression", codec]
+        arguments = ["--input", "json", "--partition", "0", "--compression", codec]
         console.run(self.context, "produce", self.topic, *arguments, data="\n".join(lines).encode() + b"\n")
 
     def join(self, name, driver=None, client=None, **options):
@@ -58,7 +63,7 @@ class Workers:
         if os.path.exists(log):
             os.remove(log)
         self.logs.append(WorkLog(name, log))
-        work = {"log": log, "batch": self.batch, "record_us": options.pop("record_us", self.record_us)}
+        work = {"log": log, "batch": BATCH, "record_us": self.record_us}
         options = {"session_ms": 6000, **self.options, **options}
         if client.client_ids:
             options["client_id"] = f"{self.group}-{name}"
@@ -72,7 +77,7 @@ class Workers:
 
     def lose(self, name):
         """Forgets a member whose process was killed."""
-        return self.members.pop(name)
+        del self.members[name]
 
     def log_of(self, name):
         """The newest work log of a member."""
@@ -125,14 +130,14 @@ class Workers:
         """The group was reset, or the broker was restarted: what outsiders see begins anew."""
         self._committed = {}
 
-    def spread(self, count, seconds=FENCE_SECONDS + 30):
+    def spread(self, count):
         """Waits until so many members hold a share, with nothing on its way."""
 
         def look():
             rows = self.shown()["partitions"]
             return self.holders() == count and not any(row["transits"] or row["loose"] for row in rows)
 
-        self.until(seconds, f"{count} members hold shares", look)
+        self.until(FENCED_SECONDS, f"{count} members hold shares", look)
 
     def moves(self):
         """How many decisions have moved something."""
@@ -166,12 +171,20 @@ class Workers:
         """How many records a member has worked on."""
         return len(self.log_of(name).deliveries)
 
-    def commits(self, name):
-        """Whether a member has worked and committed. A library that does not tell counts as soon as it has worked for long."""
-        log = self.log_of(name)
-        return log.last_commit is not None or len(log.deliveries) > 5 * self.batch
+    def until_begun(self, *names, seconds=SOON_SECONDS):
+        """Waits until members have worked on a record each."""
+        self.until(seconds, f"{' '.join(names)} at work", lambda: all(self.done_by(name) > 0 for name in names))
 
-    def drain(self, seconds=FENCE_SECONDS + 30):
+    def until_committed(self, name, seconds=SOON_SECONDS):
+        """Waits until a member has worked and committed. A library that does not tell counts once it has worked for long."""
+
+        def look():
+            log = self.log_of(name)
+            return log.last_commit is not None or len(log.deliveries) > 5 * BATCH
+
+        self.until(seconds, f"{name} works and commits", look)
+
+    def drain(self, seconds=FENCED_SECONDS):
         """Waits until all that was written was worked on."""
         self.until(seconds, "all records are worked on", lambda: not self.judge().missing())
 
@@ -200,13 +213,13 @@ class Workers:
         """The group, as the broker shows it."""
         return self._get(f"groups/{self.group}")
 
-    def shares(self, partition=0):
-        """{member's client id and id: [share]} of a divided partition; empty while it is plain."""
+    def shares(self):
+        """{member's client id and id: [share]} of partition 0; empty while it is plain."""
         try:
             rows = self.shown()["partitions"]
         except urllib.error.HTTPError:
             return {}
-        row = next((row for row in rows if (row["topic"], row["partition"]) == (self.topic, partition)), None)
+        row = next((row for row in rows if (row["topic"], row["partition"]) == (self.topic, 0)), None)
         if row is None or row["form"] != "divided":
             return {}
         held = {}

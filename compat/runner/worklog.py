@@ -13,8 +13,6 @@ A record's offset is what the library says. In a divided group that is not its o
 share in its upper bits.
 """
 
-import bisect
-
 from .errors import Failure
 
 # Bits of an offset that say where in the log a record is; the others are the number of the share.
@@ -24,14 +22,21 @@ LOG_BITS = 46
 class Delivery:
     """A record in a member's hands."""
 
-    __slots__ = ("begun", "committed", "ended", "head", "member", "offset", "partition", "slice")
+    __slots__ = ("begun", "committed", "ended", "head", "member", "offset", "partition", "position", "slice")
 
     def __init__(self, member, words):
         begun, ended, partition, offset, head = words
         self.member, self.begun, self.ended, self.head = member, int(begun), int(ended), head
-        self.partition, self.offset, self.slice = int(partition), int(offset) & (1 << LOG_BITS) - 1, int(offset) >> LOG_BITS
+        # What the library calls its offset, and where that is in the log.
+        self.partition, self.position = int(partition), int(offset)
+        self.offset, self.slice = self.position & (1 << LOG_BITS) - 1, self.position >> LOG_BITS
         # When a commit that covers it was answered.
         self.committed = None
+
+    @property
+    def place(self):
+        """The record, whoever has it: partition and offset in the log."""
+        return self.partition, self.offset
 
     def __repr__(self):
         return f"{self.head} at {self.offset} in slice {self.slice} by {self.member} from {self.begun} to {self.ended}"
@@ -69,15 +74,21 @@ class WorkLog:
             self.deliveries.append(delivery)
             self._open.append(delivery)
         elif kind == "C":
-            self.last_commit = int(words[0])
-            for delivery in self._open:
-                delivery.committed = self.last_commit
-            self._open = []
+            self._commit(*map(int, words))
         elif kind == "F":
             self.failures.append((int(words[0]), " ".join(words[1:])))
             self._open = []
         elif kind == "V":
             self.given_up.append(int(words[0]))
+        elif kind != "E":
+            raise Failure(f"{self.path} has a line that is none of a work log: {line!r}")
+
+    def _commit(self, moment, partition, position):
+        self.last_commit = moment
+        covered = lambda one: one.partition == partition and one.position < position
+        for delivery in filter(covered, self._open):
+            delivery.committed = moment
+        self._open = [one for one in self._open if one.committed is None]
 
     @property
     def first_in_slice(self):
@@ -94,19 +105,18 @@ class Judge:
 
     def __init__(self, written, logs, expelled=()):
         self._written = written
-        rows = [delivery for log in logs for delivery in log.deliveries]
         late = lambda one: any(one.member == who and one.ended > since and one.begun < until for who, since, until in expelled)
-        self.deliveries = [one for one in rows if not late(one)]
+        self.deliveries = [one for log in logs for one in log.deliveries if not late(one)]
         # Stable: what a member did in one go stays in its order.
         self.deliveries.sort(key=lambda one: one.begun)
 
     def missing(self):
         """Places that nobody has worked on."""
-        return sorted(set(self._written) - {(one.partition, one.offset) for one in self.deliveries})
+        return sorted(set(self._written) - {one.place for one in self.deliveries})
 
     def repeats(self):
         """How many deliveries were not the first of their record."""
-        return len(self.deliveries) - len({(one.partition, one.offset) for one in self.deliveries})
+        return len(self.deliveries) - len({one.place for one in self.deliveries})
 
     def check(self):
         """Everything was worked on, each key in order and by one member at a time, nothing again after its commit."""
@@ -120,7 +130,7 @@ class Judge:
 
     def _check_identity(self):
         for one in self.deliveries:
-            known = self._written.get((one.partition, one.offset))
+            known = self._written.get(one.place)
             if known is None:
                 raise Failure(f"a record that was never written: {one}")
             if one.head != "-" and one.head != head(*known):
@@ -129,10 +139,10 @@ class Judge:
     def _check_order(self):
         seen, last = set(), {}
         for one in self.deliveries:
-            key, seq = self._written[(one.partition, one.offset)]
-            if key is None or (one.partition, one.offset) in seen:
+            key, seq = self._written[one.place]
+            if key is None or one.place in seen:
                 continue
-            seen.add((one.partition, one.offset))
+            seen.add(one.place)
             before = last.get((one.partition, key))
             if before and before[0] > seq:
                 raise Failure(f"key {key}: record {seq} ({one}) came after record {before[0]} ({before[1]})")
@@ -141,7 +151,7 @@ class Judge:
     def _check_overlap(self):
         busy = {}
         for one in self.deliveries:
-            key, _ = self._written[(one.partition, one.offset)]
+            key, _ = self._written[one.place]
             if key is None:
                 continue
             before = busy.get((one.partition, key))
@@ -151,27 +161,15 @@ class Judge:
                 busy[(one.partition, key)] = one
 
     def _check_commits(self):
-        done = {}
+        committed = [one for one in self.deliveries if one.committed is not None]
+        # The latest first, so that of each record the one that was committed first stays.
+        done = {one.place: one for one in sorted(committed, key=lambda one: -one.committed)}
         for one in self.deliveries:
-            if one.committed is not None:
-                place = (one.partition, one.offset)
-                done[place] = min(done.get(place, (one.committed, one)), (one.committed, one), key=lambda row: row[0])
-        for one in self.deliveries:
-            committed, by = done.get((one.partition, one.offset), (None, None))
-            if committed is not None and one is not by and one.begun > committed:
-                raise Failure(f"{by} was committed at {committed}, and came again: {one}")
+            by = done.get(one.place)
+            if by and one.begun > by.committed:
+                raise Failure(f"{by} was committed at {by.committed}, and came again: {one}")
 
 
 def head(key, seq):
     """How a record's value begins."""
     return f"{'' if key is None else key}:{seq}"
-
-
-def rate_between(logs, since, until):
-    """Records that were finished in a span of time, by member."""
-    return {log.member: len(_ended_between(log, since, until)) for log in logs}
-
-
-def _ended_between(log, since, until):
-    ended = [one.ended for one in log.deliveries]
-    return ended[bisect.bisect_left(ended, since) : bisect.bisect_right(ended, until)]

@@ -2,7 +2,7 @@
 
 from ..clients import named
 from ..context import Record
-from ..workers import Workers
+from ..workers import FENCED_SECONDS, SOON_SECONDS, Workers
 from . import tools
 from .elastic import PLAIN, RECORDS
 from .registry import check, scenario
@@ -28,16 +28,16 @@ def mixed(context):
     for name in MIXED:
         client = named(name)
         crew.join(name, driver=context.driver_of(client), client=client)
-        crew.until(60, f"{name} works", lambda name=name: crew.commits(name))
+        crew.until_committed(name, FENCED_SECONDS)
     crew.spread(3)
     stranger = named("aiokafka")
     # Without a client id of its own making it is known to nobody.
     crew.join("stranger", driver=context.driver_of(stranger), client=stranger, client_id="somebody")
-    crew.until(60, "the group is not divided any further", lambda: not crew.shown()["elastic"]["eligible"])
+    crew.until(FENCED_SECONDS, "the group is not divided any further", lambda: not crew.shown()["elastic"]["eligible"])
     reason = crew.shown()["elastic"]["reason"]
     check("does not say what it is" in reason, f"the reason is said to be {reason!r}")
     before = crew.moves()
-    crew.drain(40)
+    crew.drain()
     crew.check()
     check(crew.moves() == before, lambda: f"moved after the stranger came: {crew.story()}")
     check(crew.done_by("stranger") == 0, "the stranger was given records")
@@ -49,9 +49,9 @@ def unfit(context):
     crew = Workers(context)
     crew.write(RECORDS)
     crew.join("first")
-    crew.until(20, "the first member works", lambda: crew.commits("first"))
+    crew.until_committed("first")
     crew.join("second")
-    crew.until(20, "both are in the group", lambda: len(crew.shown()["members"]) == 2)
+    crew.until(SOON_SECONDS, "both are in the group", lambda: len(crew.shown()["members"]) == 2)
     crew.drain()
     check(not crew.moves(), lambda: f"divided: {crew.story()}")
     reason = crew.shown()["elastic"]["reason"]
@@ -64,19 +64,19 @@ def hot_key(context):
     crew, names, join = _several(context, 4, record_us=400)
     crew.write(RECORDS, key_of=lambda number: "hot" if number % 10 else f"k{number // 10 % 200}")
     join(names[0])
-    crew.until(20, "the first member works", lambda: crew.commits(names[0]))
+    crew.until_committed(names[0])
     for name in names[1:]:
         join(name)
 
     def others_done():
-        done = {(one.partition, one.offset) for one in crew.judge().deliveries}
+        done = {one.place for one in crew.judge().deliveries}
         return not [place for place, (key, _) in crew.written.items() if key != "hot" and place not in done]
 
-    crew.until(20, "the other keys are done", others_done)
+    crew.until(SOON_SECONDS, "the other keys are done", others_done)
     check(crew.judge().missing(), "the hot key was done as soon as all others")
-    crew.until(20, "the hot key is named", lambda: any(row["reason"] == "hot-key" for row in crew.decisions()))
+    crew.until(SOON_SECONDS, "the hot key is named", lambda: any(row["reason"] == "hot-key" for row in crew.decisions()))
     check(crew.moves() <= 10, lambda: f"{crew.moves()} moves: {crew.story()}")
-    crew.drain(40)
+    crew.drain()
     crew.check()
 
 
@@ -87,7 +87,7 @@ def one_key(context):
     crew.write(RECORDS, keys=1)
     for name in names:
         join(name)
-    crew.drain(40)
+    crew.drain()
     crew.check()
     workers = [log.member for log in crew.logs if log.deliveries]
     check(crew.moves() <= 3, lambda: f"{crew.moves()} moves: {crew.story()}")
@@ -100,10 +100,10 @@ def reset(context):
     crew, names, join = _several(context, 2, record_us=400)
     crew.write(RECORDS)
     join("m1")
-    crew.until(20, "the first member works", lambda: crew.commits("m1"))
+    crew.until_committed("m1")
     join("m2")
     crew.spread(2)
-    crew.until(20, "the second member works", lambda: crew.commits("m2"))
+    crew.until_committed("m2")
     said = tools.run(context, "groups", "--describe", "--group", crew.group)
     lags = [int(row.split()[5]) for row in said.splitlines() if row.startswith(crew.group)]
     check(lags and all(0 <= lag <= RECORDS for lag in lags), f"described as {said}")
@@ -119,7 +119,7 @@ def reset(context):
     crew.logs.clear()
     crew.written = {place: identity for place, identity in crew.written.items() if place[1] >= 5000}
     join("m3")
-    crew.drain(40)
+    crew.drain()
     judge = crew.check()
     check(judge.deliveries[0].offset == 5000, f"went on with {judge.deliveries[0]}")
 
@@ -137,7 +137,7 @@ def writers(context):
     _number(crew)
     for name in names:
         join(name)
-    crew.drain(40)
+    crew.drain()
     crew.check()
 
 
