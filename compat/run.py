@@ -9,6 +9,7 @@ from runner import clients, scenarios, setup, table, target
 from runner.jobs import Brokers, Run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+RESULTS = os.path.join(ROOT, "compat", "RESULTS.md")
 
 
 def arguments():
@@ -21,7 +22,7 @@ def arguments():
     parser.add_argument("--binary", default=os.path.join(ROOT, "target", "fast", "anabranch"), help="the anabranch binary")
     parser.add_argument("--cache", default=os.path.join(ROOT, ".cache", "compat"), help="where clients are installed")
     parser.add_argument("--lanes", type=int, default=3, help="clients run side by side (default 3)")
-    parser.add_argument("--write-results", action="store_true", help="write compat/RESULTS.md")
+    parser.add_argument("--write-results", action="store_true", help="write compat/RESULTS.md; of a selection, only its rows")
     parser.add_argument("--list", action="store_true", help="print clients and scenarios and end")
     return parser.parse_args()
 
@@ -54,6 +55,7 @@ def main():
         for client, scenario in pairs:
             print(f"{client.name:<14} {scenario.name:<24} {scenario.purpose}")
         return 0
+    earlier = before(options)
     environment = setup.Environment(options.cache, os.path.abspath(options.binary))
     used = []
     for client, scenario in pairs:
@@ -76,15 +78,24 @@ def main():
         Run(environment, brokers, options.short, results).work(pairs, options.lanes)
     finally:
         brokers.close()
-    code = table.verdict(results) if not options.write_results else write(options, results, environment)
-    return code
-
-
-def write(options, results, environment):
-    """Writes RESULTS.md before the verdict."""
-    name = target.version_line(options.target, environment)
-    results.write(os.path.join(ROOT, "compat", "RESULTS.md"), name, options.short)
+    if options.write_results:
+        results.write(RESULTS, target.version_line(options.target, environment), depth(options), earlier)
     return table.verdict(results)
+
+
+def depth(options):
+    """What RESULTS.md calls the depth of a run."""
+    return "short" if options.short else "full"
+
+
+def before(options):
+    """The results that a run of a selection is to be written into; None if there are none, or all run anew."""
+    if not options.write_results or not (options.client or options.scenario) or not os.path.exists(RESULTS):
+        return None
+    earlier = table.Earlier(RESULTS)
+    if earlier.depth != depth(options):
+        sys.exit(f"RESULTS.md is of a {earlier.depth} run, so that a {depth(options)} one cannot be written into it; run all")
+    return earlier
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
 """Live lines, the summary and RESULTS.md."""
 
+import copy
 import os
 import platform
+import re
 import sys
 import threading
 import time
 
 PASSED, FAILED, NOT_APPLICABLE = "passed", "FAILED", "n/a"
+_SECOND_TRY = " at the second try; the first: "
+_AGAIN = "Run again since then, alone: "
 
 
 class Result:
@@ -24,6 +28,31 @@ class Result:
         """The cell of the matrix."""
         sign = {PASSED: "ok", FAILED: "FAILED", NOT_APPLICABLE: "n/a"}[self.outcome]
         return f"{sign} (2nd try)" if self.first_try else sign
+
+
+class Earlier:
+    """What RESULTS.md has from before: a run of a selection replaces its own rows and leaves the others."""
+
+    _ROW = re.compile(r"\| (\S+) \| (.*?) \| (\S+) \| (passed|FAILED|n/a)(.*) \| ([\d.]+) \|")
+
+    def __init__(self, path):
+        self.depth, self.results, self.again = None, [], []
+        with open(path, encoding="utf-8") as text:
+            for line in text.read().splitlines():
+                self._take(line)
+
+    def _take(self, line):
+        depth = re.search(r" Depth: (\w+)\. ", line)
+        row = self._ROW.fullmatch(line)
+        if depth:
+            self.depth = depth.group(1)
+        elif line.startswith(_AGAIN):
+            self.again = line.removeprefix(_AGAIN).removesuffix(".").split(", ")
+        elif row:
+            client, version, scenario, outcome, more, seconds = row.groups()
+            result = Result(client, version, scenario, outcome, float(seconds), more.removeprefix(": "))
+            result.first_try = more.partition(_SECOND_TRY)[2]
+            self.results.append(result)
 
 
 class Table:
@@ -63,6 +92,14 @@ class Table:
         """The rows that passed only at the second try."""
         return [result for result in self.results if result.first_try and result.outcome == PASSED]
 
+    def _with(self, earlier):
+        """These results in the place of the earlier ones of the same clients and scenarios."""
+        whole = copy.copy(self)
+        fresh = {(r.client, r.scenario) for r in self.results}
+        known = [r for r in earlier.results if r.client in self._clients and r.scenario in self._scenarios]
+        whole.results = [*(r for r in known if (r.client, r.scenario) not in fresh), *self.results]
+        return whole
+
     def summary(self):
         """The matrix as lines: a column for each client, a row for each scenario."""
         clients = [name for name in self._clients if any(r.client == name for r in self.results)]
@@ -84,12 +121,18 @@ class Table:
                 lines.append(f"{result.client} {result.scenario}: {result.detail.splitlines()[0]}")
         return lines
 
-    def write(self, path, target, short):
-        """Writes the results as a document."""
+    def write(self, path, target, depth, earlier=None):
+        """Writes the results as a document; with `earlier` ones, in their place in those."""
+        if earlier is None:
+            return self._write(path, target, depth, [])
+        ran = [f"{r.client} {r.scenario}" for r in self.results if r.outcome != NOT_APPLICABLE]
+        again = [*earlier.again, *(name for name in ran if name not in earlier.again)]
+        return self._with(earlier)._write(path, target, depth, again)
+
+    def _write(self, path, target, depth, again):
         clients = [name for name in self._clients if any(r.client == name for r in self.results)]
         versions = {r.client: r.version for r in self.results if r.version}
         passed, failed, none = (self.count(outcome) for outcome in (PASSED, FAILED, NOT_APPLICABLE))
-        depth = "short" if short else "full"
         twice = len(self.tried_twice())
         counts = f"{passed} passed{f' ({twice} of them at the second try)' if twice else ''}, {failed} failed"
         lines = [
@@ -99,6 +142,7 @@ class Table:
             "",
             f"Broker: {target}. Depth: {depth}. {counts}, {none} not applicable.",
             f"Machine: {os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}.",
+            *(["", f"{_AGAIN}{', '.join(again)}."] if again else []),
             "",
             "| client | version | passed | failed | n/a | seconds |",
             "|---|---|---|---|---|---|",
@@ -117,8 +161,8 @@ class Table:
             for r in rows:
                 outcome = f"{r.outcome}: {r.detail}" if r.outcome == NOT_APPLICABLE else r.outcome
                 if r.first_try:
-                    outcome += f" at the second try; the first: {r.first_try}".replace("|", "/")
-                lines.append(f"| {r.client} | {versions.get(client, '')} | {r.scenario} | {outcome} | {r.seconds:.1f} |")
+                    outcome += f"{_SECOND_TRY}{r.first_try}".replace("|", "/")
+                lines.append(f"| {r.client} | {r.version or versions.get(client, '')} | {r.scenario} | {outcome} | {r.seconds:.1f} |")
         with open(path, "w", encoding="utf-8") as out:
             out.write("\n".join(lines) + "\n")
 

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from runner.errors import ClientError, Failure, Late, is_late
 from runner.jobs import Run
-from runner.table import FAILED, PASSED, Result, Table, verdict
+from runner.table import FAILED, NOT_APPLICABLE, PASSED, Earlier, Result, Table, verdict
 
 
 class Named:
@@ -74,7 +74,7 @@ class Judge(unittest.TestCase):
         self.assertEqual(said.splitlines()[-1], "1 passed (1 of them at the second try), 0 failed")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "RESULTS.md")
-            run.table.write(path, "a broker", True)
+            run.table.write(path, "a broker", "short")
             with open(path, encoding="utf-8") as text:
                 written = text.read()
         self.assertIn("1 passed (1 of them at the second try), 0 failed", written)
@@ -107,6 +107,61 @@ class Judge(unittest.TestCase):
         self.assertTrue(is_late(ClientError("produce", "REQUEST_TIMED_OUT", 7, "")))
         self.assertFalse(is_late(ClientError("commit", "ILLEGAL_GENERATION", 22, "")))
         self.assertFalse(is_late(ClientError("poll", "Error", None, "timed out")))
+
+
+class Results(unittest.TestCase):
+    """What RESULTS.md has after a run of a selection."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "RESULTS.md")
+
+    def written(self, results, earlier=None):
+        """The page after a run with these results."""
+        table = Table([Named("java"), Named("go")], ["plain", "elastic-split", "elastic-grow"])
+        table.results = results
+        table.write(self.path, "a broker", "full", earlier)
+        with open(self.path, encoding="utf-8") as text:
+            return text.read()
+
+    def all(self):
+        """A row of each kind."""
+        twice = Result("go", "v2", "elastic-split", PASSED, 3.2)
+        twice.first_try = "not within 25 s, while the machine stood still for 5.5 s"
+        return [
+            Result("java", "1 (of 2)", "plain", PASSED, 1.0),
+            Result("java", "", "elastic-split", NOT_APPLICABLE, 0.0, "has none: never"),
+            Result("go", "v2", "plain", PASSED, 2.0),
+            twice,
+            Result("go", "v2", "elastic-grow", FAILED, 40.1, "a broken order"),
+        ]
+
+    def test_what_is_read_is_what_was_written(self):
+        page = self.written(self.all())
+        earlier = Earlier(self.path)
+        self.assertEqual((earlier.depth, earlier.again), ("full", []))
+        self.assertEqual(self.written(earlier.results), page)
+
+    def test_a_selection_replaces_its_own_rows_and_is_named(self):
+        self.written(self.all())
+        page = self.written([Result("go", "v3", "elastic-grow", PASSED, 30.0)], Earlier(self.path))
+        self.assertIn("4 passed (1 of them at the second try), 0 failed, 1 not applicable", page)
+        self.assertIn("\nRun again since then, alone: go elastic-grow.\n", page)
+        self.assertIn("| elastic-grow |  | ok |", page)
+        self.assertIn("| go | v3 | elastic-grow | passed | 30.0 |", page)
+        self.assertIn("| go | v2 | plain | passed | 2.0 |", page)
+        again = [Result("go", "v3", "elastic-grow", PASSED, 31.0), Result("java", "1", "plain", FAILED, 1.0, "wrong")]
+        page = self.written(again, Earlier(self.path))
+        self.assertIn("\nRun again since then, alone: go elastic-grow, java plain.\n", page)
+        self.assertIn("3 passed (1 of them at the second try), 1 failed", page)
+        self.assertEqual(page.count("elastic-grow | passed"), 1)
+
+    def test_a_row_of_a_scenario_that_is_gone_goes(self):
+        self.written(self.all())
+        earlier = Earlier(self.path)
+        earlier.results.append(Result("go", "v2", "no-more", FAILED, 1.0))
+        self.assertNotIn("no-more", self.written([], earlier))
 
 
 if __name__ == "__main__":
