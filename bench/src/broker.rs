@@ -136,7 +136,10 @@ impl Broker {
             .stdout(log.try_clone()?)
             .stderr(log)
             .spawn()
-            .with_context(|| format!("cannot start {}", contender.name()))?;
+            .with_context(|| {
+                let program = command.get_program().display();
+                format!("cannot start {} by {program} (of util-linux)", contender.name())
+            })?;
         Ok(Self {
             contender,
             address: address.into(),

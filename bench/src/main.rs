@@ -127,9 +127,12 @@ fn run(args: &RunArgs) -> Result<()> {
         .binary
         .clone()
         .unwrap_or_else(|| bench.join("../target/release/anabranch"));
-    let binary = binary
-        .canonicalize()
-        .with_context(|| format!("no binary at {}", binary.display()))?;
+    let binary = binary.canonicalize().with_context(|| {
+        format!(
+            "no binary at {}: build it (cargo build --release -p anabranch) or name one with --binary",
+            binary.display()
+        )
+    })?;
     raise_descriptor_limit()?;
     let mut scale = if args.quick { Scale::QUICK } else { Scale::FULL };
     scale.rounds = args.rounds.unwrap_or(scale.rounds);

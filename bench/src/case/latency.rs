@@ -22,16 +22,9 @@ pub(crate) fn run(contender: Contender, places: &Places, scale: Scale, numbers: 
     Admin::connect(&broker.address)?.create_topic("warm-up", 1, &[])?;
     let load = Load {
         connections: 8,
-        in_flight: 1,
-        partitions: 1,
-        records_per_batch: 1,
         record_bytes: 1000,
-        idempotent: false,
-        sealed: false,
-        warm_up: Duration::ZERO,
-        measured: warm,
-        bytes_max: None,
         bytes_per_second: Some(5_000_000),
+        ..Load::bulk(Duration::ZERO, warm).lone()
     };
     produce::run(&broker.address, "warm-up", &load, || ())?;
     for (name, per_second) in RATES {

@@ -117,17 +117,9 @@ pub(crate) fn idle_connections(contender: Contender, places: &Places, numbers: &
 fn fill(broker: &Broker, topic: &str, gigabytes: u64) -> Result<()> {
     Admin::connect(&broker.address)?.create_topic(topic, 16, &[])?;
     let load = Load {
-        connections: 16,
-        in_flight: 5,
         partitions: 16,
-        records_per_batch: 64,
-        record_bytes: 1024,
-        idempotent: false,
-        sealed: false,
-        warm_up: Duration::ZERO,
-        measured: Duration::from_secs(900),
         bytes_max: Some(gigabytes * 1_000_000_000),
-        bytes_per_second: None,
+        ..Load::bulk(Duration::ZERO, Duration::from_secs(900))
     };
     produce::run(&broker.address, topic, &load, || ())?;
     Ok(())
@@ -178,16 +170,8 @@ pub(crate) fn terminate_under_load(
     let producer = thread::spawn(move || {
         let load = Load {
             connections: 4,
-            in_flight: 5,
-            partitions: 1,
-            records_per_batch: 64,
-            record_bytes: 1024,
-            idempotent: false,
-            sealed: false,
-            warm_up: Duration::from_secs(2),
-            measured: Duration::from_secs(30),
-            bytes_max: None,
             bytes_per_second: Some(100_000_000),
+            ..Load::bulk(Duration::from_secs(2), Duration::from_secs(30))
         };
         // It ends with the error that the broker went away: that is what is provoked here.
         produce::run(&address, "r2", &load, || begun.send(()).unwrap_or_default())

@@ -1,6 +1,6 @@
 //! Producers and readers at full speed: P1–P5, P8, C1, C2, U1.
 
-use super::{Numbers, Scale};
+use super::{Numbers, Scale, median_ratio};
 use crate::broker::{Broker, Contender};
 use crate::drive::admin::Admin;
 use crate::drive::consume;
@@ -12,21 +12,8 @@ use std::time::Duration;
 /// How long a broker gets to remove the files of a deleted topic.
 const DELETION: Duration = Duration::from_secs(1);
 
-/// The load of P1: batches of 64 records of 1 KB from 16 connections with 5 requests under way each.
 fn bulk(scale: Scale) -> Load {
-    Load {
-        connections: 16,
-        in_flight: 5,
-        partitions: 1,
-        records_per_batch: 64,
-        record_bytes: 1024,
-        idempotent: false,
-        sealed: false,
-        warm_up: Duration::from_secs(1),
-        measured: Duration::from_secs(scale.load_seconds),
-        bytes_max: None,
-        bytes_per_second: None,
-    }
+    Load::bulk(Duration::from_secs(1), Duration::from_secs(scale.load_seconds))
 }
 
 /// Load before anything counts: it fills a JVM's code cache and everyone's memory.
@@ -35,19 +22,10 @@ pub(crate) fn warm_up(broker: &Broker, scale: Scale) -> Result<()> {
     let half = Duration::from_secs(scale.warm_up_seconds) / 2;
     let load = Load {
         partitions: 4,
-        warm_up: Duration::ZERO,
-        measured: half,
-        ..bulk(scale)
+        ..Load::bulk(Duration::ZERO, half)
     };
     produce::run(&broker.address, "warm-up", &load, || ())?;
-    let load = Load {
-        connections: 64,
-        in_flight: 1,
-        records_per_batch: 1,
-        record_bytes: 100,
-        ..load
-    };
-    produce::run(&broker.address, "warm-up", &load, || ())?;
+    produce::run(&broker.address, "warm-up", &load.lone(), || ())?;
     Ok(())
 }
 
@@ -64,13 +42,7 @@ pub(crate) fn producers(
         record_bytes: 100,
         ..one.clone()
     };
-    let lone = Load {
-        connections: 64,
-        in_flight: 1,
-        records_per_batch: 1,
-        record_bytes: 100,
-        ..one.clone()
-    };
+    let lone = one.clone().lone();
     let cases = [
         ("p1", "P1 P3 P4 U1", one.clone()),
         ("p2", "P2 P4", small.clone()),
@@ -147,10 +119,9 @@ pub(crate) fn producers(
 /// Pairs of slices that one load is compared with another in.
 const PAIRS: u32 = 7;
 
-/// The median ratio of two loads on one broker, run in short slices, each pair in the other order than the one before: the
-/// speed of a virtual disk drifts more from minute to minute than the loads differ.
+/// The median ratio of two loads on one broker, run in short slices.
 fn paired(broker: &Broker, name: &str, load: &Load, base: &Load) -> Result<f64> {
-    let slice = |kind: &str, pair: u32, load: &Load| -> Result<f64> {
+    let slice = |(kind, load): (&str, &Load), pair| {
         let topic = format!("{name}-{kind}-{pair}");
         let load = Load {
             warm_up: load.warm_up / 4,
@@ -161,19 +132,7 @@ fn paired(broker: &Broker, name: &str, load: &Load, base: &Load) -> Result<f64> 
             Ok(produce::run(&broker.address, &topic, &load, || ())?.megabytes_per_second())
         })
     };
-    let mut ratios = Vec::new();
-    for pair in 0..PAIRS {
-        let (of, to) = if pair % 2 == 0 {
-            let of = slice("of", pair, load)?;
-            (of, slice("to", pair, base)?)
-        } else {
-            let to = slice("to", pair, base)?;
-            (slice("of", pair, load)?, to)
-        };
-        ratios.push(of / to);
-    }
-    ratios.sort_by(f64::total_cmp);
-    Ok(ratios[ratios.len() / 2])
+    median_ratio(PAIRS, (("of", load), ("to", base)), slice)
 }
 
 /// Creates a topic for one load, lends it, and deletes it, so that the next load finds the disk as this one did.

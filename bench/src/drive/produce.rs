@@ -40,6 +40,34 @@ pub(crate) struct Load {
 }
 
 impl Load {
+    /// The load of P1: batches of 64 records of 1 KB into one partition, from 16 connections with 5 requests under way each.
+    pub(crate) fn bulk(warm_up: Duration, measured: Duration) -> Self {
+        Self {
+            connections: 16,
+            in_flight: 5,
+            partitions: 1,
+            records_per_batch: 64,
+            record_bytes: 1024,
+            idempotent: false,
+            sealed: false,
+            warm_up,
+            measured,
+            bytes_max: None,
+            bytes_per_second: None,
+        }
+    }
+
+    /// The load of P5: as long, of 64 producers that send single records of 100 bytes and wait for each answer.
+    pub(crate) fn lone(self) -> Self {
+        Self {
+            connections: 64,
+            in_flight: 1,
+            records_per_batch: 1,
+            record_bytes: 100,
+            ..self
+        }
+    }
+
     fn priming_bytes(&self) -> u64 {
         if self.partitions == 1 || self.bytes_max.is_some() {
             return 0;

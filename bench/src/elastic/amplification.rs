@@ -65,18 +65,7 @@ fn drain(stage: Stage<'_>, members: usize, records: u32, cpu: &mut f64) -> Resul
         cost: COST,
         commit_interval: Some(COMMIT_INTERVAL),
     });
-    for _ in 0..members {
-        crew.join()?;
-    }
-    let all_work = |crew: &Crew| {
-        crew.members
-            .iter()
-            .all(|member| member.journal.first_us().is_some())
-    };
-    ensure!(
-        crew.wait(LIMIT, all_work)?,
-        "not all {members} members are at work"
-    );
+    crew.join_and_work(members, LIMIT)?;
     let (delivered, cpu_before) = (crew.delivered(), site.broker.cpu_seconds());
     // Before the end, when members wait for each other's rest.
     let enough = u64::from(records) * 9 / 10;

@@ -8,12 +8,15 @@ use super::join::{COMMIT_INTERVAL, COST};
 use super::verdict::check;
 use super::{Site, Stage, insert_times};
 use crate::case::Numbers;
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use std::thread;
 use std::time::Duration;
 
 /// Members that stay.
 const STAYING: usize = 8;
+
+/// Longest wait until they are at work.
+const LIMIT: Duration = Duration::from_secs(40);
 
 /// Time from one coming or going to the next.
 const BETWEEN: Duration = Duration::from_secs(5);
@@ -98,18 +101,7 @@ fn churn(
         cost: COST,
         commit_interval,
     });
-    for _ in 0..STAYING {
-        crew.join()?;
-    }
-    let all_work = |crew: &Crew| {
-        crew.members
-            .iter()
-            .all(|member| member.journal.first_us().is_some())
-    };
-    ensure!(
-        crew.wait(Duration::from_secs(40), all_work)?,
-        "not all members are at work"
-    );
+    crew.join_and_work(STAYING, LIMIT)?;
     thread::sleep(SETTLING);
     let mut changes_us = Vec::new();
     let mut ninth = None;

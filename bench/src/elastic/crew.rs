@@ -6,7 +6,7 @@
 
 use super::backlog::identity;
 use super::verdict::Delivery;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, Rebalance};
 use rdkafka::error::KafkaError;
@@ -202,6 +202,20 @@ impl Crew {
             }
             std::thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    /// Some members join at once; returns when each has had a record.
+    pub(crate) fn join_and_work(&mut self, members: usize, limit: Duration) -> Result<()> {
+        for _ in 0..members {
+            self.join()?;
+        }
+        let has_begun = |member: &Member| member.journal.first_us().is_some();
+        ensure!(
+            self.wait(limit, |crew| crew.members.iter().all(has_begun))?,
+            "not all {members} members were at work within {} s",
+            limit.as_secs()
+        );
+        Ok(())
     }
 
     /// A member finishes its piece, commits and leaves.

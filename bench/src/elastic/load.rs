@@ -19,26 +19,8 @@ const BEFORE_THE_JOIN: Duration = Duration::from_millis(300);
 const LIMIT: Duration = Duration::from_secs(20);
 
 pub(super) fn run(stage: Stage<'_>, numbers: &mut Numbers, cpu: &mut f64) -> Result<()> {
-    let bulk = Load {
-        connections: 16,
-        in_flight: 5,
-        partitions: 1,
-        records_per_batch: 64,
-        record_bytes: 1024,
-        idempotent: false,
-        sealed: false,
-        warm_up: Duration::from_millis(100),
-        measured: Duration::from_millis(800),
-        bytes_max: None,
-        bytes_per_second: None,
-    };
-    let lone = Load {
-        connections: 64,
-        in_flight: 1,
-        records_per_batch: 1,
-        record_bytes: 100,
-        ..bulk.clone()
-    };
+    let bulk = Load::bulk(Duration::from_millis(100), Duration::from_millis(800));
+    let lone = bulk.clone().lone();
     // A second of the first load is more than a gigabyte.
     let (few, many) = if stage.quick { (3, 5) } else { (5, 15) };
     turns(stage, numbers, cpu, ("e10", &bulk, few))?;

@@ -135,7 +135,7 @@ impl Drop for Site<'_> {
     }
 }
 
-/// A quantile of some values, which it sorts; the largest for the highest quantile of few.
+/// A quantile of some values, which it sorts; the largest for the highest quantile of few, NaN of none.
 fn quantile(values: &mut [f64], quantile: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let rank = (quantile * values.len() as f64).ceil() as usize;
@@ -145,7 +145,7 @@ fn quantile(values: &mut [f64], quantile: f64) -> f64 {
         .unwrap_or(f64::NAN)
 }
 
-/// Median, 99th percentile and maximum of times in milliseconds.
+/// Median and 99th percentile of times in milliseconds, and how many there were.
 fn insert_times(numbers: &mut Numbers, name: &str, mut times_ms: Vec<f64>) {
     numbers.insert(format!("{name}_p50_ms"), quantile(&mut times_ms, 0.5));
     numbers.insert(format!("{name}_p99_ms"), quantile(&mut times_ms, 0.99));

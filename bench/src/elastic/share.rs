@@ -23,7 +23,7 @@ pub(super) fn drain(
         .arg(limit.as_millis().to_string())
         .stderr(Stdio::inherit())
         .output()
-        .context("cannot start java")?;
+        .context("cannot start java by setpriv (of util-linux)")?;
     ensure!(output.status.success(), "the share group's members failed");
     let text = String::from_utf8(output.stdout)?;
     let deliveries: Option<Vec<Delivery>> = text.lines().map(delivery).collect();

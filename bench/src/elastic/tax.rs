@@ -1,12 +1,11 @@
 //! E7: what `elastic.mode=slices` costs a topic that is not divided: a producer at full speed, and a group of one member.
 //!
-//! Both are pairs of short loads on one broker, in turn with the mode off, the order swapped each time; the median of the
-//! ratios counts.
+//! Both are pairs of short loads on one broker, with the mode on and off.
 
 use super::backlog::{Backlog, Keys};
 use super::crew::{Crew, Job, Protocol};
-use super::{Site, Stage, quantile};
-use crate::case::Numbers;
+use super::{Site, Stage};
+use crate::case::{Numbers, median_ratio};
 use crate::drive::admin::Admin;
 use crate::drive::produce::{self, Load};
 use anyhow::{Result, ensure};
@@ -30,38 +29,16 @@ pub(super) fn run(stage: Stage<'_>, numbers: &mut Numbers, cpu: &mut f64) -> Res
 
 /// The median ratio of a rate with slices to the same without.
 fn paired(pairs: u32, mut rate: impl FnMut(&str, &str) -> Result<f64>) -> Result<f64> {
-    let mut ratios = Vec::new();
     // The first load of all meets colder memory than the rest.
     rate("off", "warm-up")?;
-    for pair in 0..pairs {
-        let mut of = |mode: &str| rate(mode, &format!("e7-{mode}-{pair}"));
-        let (slices, off) = if pair % 2 == 0 {
-            let slices = of("slices")?;
-            (slices, of("off")?)
-        } else {
-            let off = of("off")?;
-            (of("slices")?, off)
-        };
-        ratios.push(slices / off);
-    }
-    Ok(quantile(&mut ratios, 0.5))
+    median_ratio(pairs, ("slices", "off"), |mode, pair| {
+        rate(mode, &format!("e7-{mode}-{pair}"))
+    })
 }
 
 /// P1: records of 1 KB into one partition; MB/s.
 fn produce(site: &Site<'_>, mode: &str, topic: &str) -> Result<f64> {
-    let load = Load {
-        connections: 16,
-        in_flight: 5,
-        partitions: 1,
-        records_per_batch: 64,
-        record_bytes: 1024,
-        idempotent: false,
-        sealed: false,
-        warm_up: Duration::from_millis(200),
-        measured: Duration::from_millis(800),
-        bytes_max: None,
-        bytes_per_second: None,
-    };
+    let load = Load::bulk(Duration::from_millis(200), Duration::from_millis(800));
     let mut admin = Admin::connect(site.address())?;
     admin.create_topic(topic, 1, &[("elastic.mode", mode)])?;
     let achieved = produce::run(site.address(), topic, &load, || ())?;

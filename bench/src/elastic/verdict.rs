@@ -100,6 +100,15 @@ mod tests {
             0,
             "one member, one piece of work"
         );
+        let long = Delivery {
+            done_us: 100,
+            ..delivery(1, 0, 0)
+        };
+        assert_eq!(
+            order_breaks(&[long, delivery(1, 1, 20), delivery(2, 2, 50)]),
+            1,
+            "the longest work counts, not the last"
+        );
     }
 
     #[test]
