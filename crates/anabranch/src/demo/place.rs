@@ -71,14 +71,14 @@ impl Place {
             .settings
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        match self.try_topic(&admin, made.partitions, owned.collect())? {
+        let created = match self.try_topic(&admin, made.partitions, owned.collect())? {
             Err(error) if error.is(RDKafkaErrorCode::InvalidConfig) => {
                 output::say("this broker has no setting elastic.mode; nothing will be elastic");
-                let again = self.try_topic(&admin, made.partitions, Vec::new())?;
-                again.map_err(|error| crate::topic::topic_failure(&error, &self.topic, "create"))
+                self.try_topic(&admin, made.partitions, Vec::new())?
             }
-            created => created.map_err(|error| crate::topic::topic_failure(&error, &self.topic, "create")),
-        }
+            created => created,
+        };
+        created.map_err(|error| crate::topic::topic_failure(&error, &self.topic, "create"))
     }
 
     fn try_topic(

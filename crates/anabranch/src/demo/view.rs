@@ -92,9 +92,9 @@ impl Picture {
     fn bar(&self) -> String {
         let full =
             (u128::from(self.remaining) * BAR as u128).div_ceil(u128::from(self.records.max(1))) as usize;
-        let bar = format!("{}{}", "█".repeat(full.min(BAR)), "░".repeat(BAR - full.min(BAR)));
         format!(
-            "{bar}  {} of {} records to do",
+            "{}  {} of {} records to do",
+            bar(full, BAR, '░'),
             grouped(self.remaining),
             grouped(self.records)
         )
