@@ -115,6 +115,15 @@ impl SliceIds {
         (at <= end).then_some(at)
     }
 
+    /// How many ids not above `up_to` are free.
+    pub fn left(&self, up_to: SliceId, now_ms: i64) -> u32 {
+        let uses = self.uses.range(..=up_to);
+        let in_use = uses.filter(|(_, used)| !used.is_free(now_ms)).count();
+        up_to
+            .get()
+            .saturating_sub(u32::try_from(in_use).unwrap_or(u32::MAX))
+    }
+
     /// Ids that are taken, but not in any cursor: what a crash between the two changes leaves. `is_used` is asked
     /// with the id and its group. Retire them.
     pub fn strays(&self, mut is_used: impl FnMut(SliceId, &str) -> bool) -> Vec<SliceId> {
@@ -337,6 +346,10 @@ mod tests {
         let free = |ids: &SliceIds, now_ms| ids.free(None, SliceId::LAST_EXACT_IN_DOUBLE, now_ms);
         assert_eq!(free(&ids, 1_000 + REST - 1), None);
         assert_eq!(free(&ids, 1_000 + REST), Some(id(9)));
+        let left = |up_to, now_ms| ids.left(up_to, now_ms);
+        let low = SliceId::LAST_EXACT_IN_DOUBLE;
+        assert_eq!((left(low, 1_000), left(low, 1_000 + REST)), (0, 1));
+        assert_eq!(left(SliceId::LAST, 1_000), SliceId::LAST.get() - 127);
         assert_eq!(free(&ids, 0), None, "a clock that went back frees nothing");
         ids.forget(1_000 + REST - 1);
         assert!(ids.get(id(9)).is_some());

@@ -1,8 +1,10 @@
 //! Decisions as bytes: pinned, bounded, and checked when they are read.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
-use super::codec::words;
+use super::codec::{why_nots, words};
 use super::cut_test::{Keys, workload};
 use super::harness::{World, even, per_slot};
 use super::*;
@@ -59,6 +61,27 @@ fn every_word_has_a_number_of_its_own() {
     assert!(
         kinds.iter().all(|kind| in_table(*kind)) && kinds.len() == 8 && whys.len() == 7 && hows.len() == 7
     );
+}
+
+/// The codes in the table below a heading of the page for operators.
+fn codes_below(heading: &str) -> BTreeSet<&'static str> {
+    let page = include_str!("../../../../docs/elastic.md");
+    let (_, below) = page.split_once(&format!("\n## {heading}\n")).unwrap();
+    let rows = below.lines().take_while(|line| !line.starts_with("## "));
+    let first_cells = rows.filter_map(|row| row.strip_prefix("| ")?.split(" | ").next());
+    first_cells
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .collect()
+}
+
+#[test]
+fn the_page_for_operators_has_every_reason_and_every_end_of_a_decision_and_no_other() {
+    let why_nots = why_nots();
+    let codes: BTreeSet<&str> = why_nots.iter().map(WhyNot::code).collect();
+    assert_eq!(codes_below("Why nothing is decided"), codes);
+    assert_eq!(codes.len(), why_nots.len(), "no two have the same code");
+    let ends = [Ended::Done, Ended::Undone, Ended::Overtaken].map(Ended::code);
+    assert_eq!(codes_below("What became of a decision"), BTreeSet::from(ends));
 }
 
 /// What a split costs in the journal: E3 allows 4 KiB in all.

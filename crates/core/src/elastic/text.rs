@@ -104,16 +104,23 @@ impl WhyNot {
             Self::SlicesMax { max } => {
                 format!("is of a partition that {max} members share, the most that may")
             }
-            Self::IdsExhausted => "is of a partition without slice ids left".to_owned(),
+            Self::IdsExhausted => {
+                "is of a partition without slice ids left; those of shares that are over come back after a week"
+                    .to_owned()
+            }
             Self::HotKey { slot, records } => format!(
                 "has its {} records in slot {} alone, which one member must process in order",
                 number(*records),
                 slot.get()
             ),
-            Self::Rewound => "is held by a member that went back behind its own commits".to_owned(),
+            Self::Rewound => {
+                "is held by a member that reads again what it had before, until it has committed that".to_owned()
+            }
             Self::Blind => "is not known well enough since the restart".to_owned(),
             Self::ChainFull => "has as many slices as may be until its owner commits".to_owned(),
-            Self::NeverCommits => "is held by a member that takes records and does not commit".to_owned(),
+            Self::NeverCommits => {
+                "is held by a member that takes records and does not commit; look whether it is stuck".to_owned()
+            },
             Self::InTransit => "is of a partition of which slots are on their way already".to_owned(),
             Self::OwnerAbsent => "is held by a member that is leaving, or away for a moment".to_owned(),
         }

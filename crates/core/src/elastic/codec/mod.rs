@@ -155,6 +155,20 @@ pub(super) fn words() -> (
     (&change::KINDS, &change::WHYS, &change::HOWS)
 }
 
+/// Every reason for a refusal, with nothing in it, for tests.
+#[cfg(test)]
+pub(super) fn why_nots() -> Vec<super::WhyNot> {
+    let of_number = |number: u8| {
+        let mut w = Writer::default();
+        w.name("");
+        let bytes = [w.finish(), vec![number], vec![0; 16]].concat();
+        let mut r = Reader::new(&bytes).ok()?;
+        r.name().ok()?;
+        change::get_why_not(&mut r).ok()
+    };
+    (0..=u8::MAX).map_while(of_number).collect()
+}
+
 impl Decision {
     /// The decision as bytes.
     pub fn encode(&self) -> Vec<u8> {

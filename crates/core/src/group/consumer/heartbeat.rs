@@ -22,7 +22,7 @@ const JOIN: i32 = 0;
 /// Leaves.
 const LEAVE: i32 = -1;
 /// A static member that means to come back under its instance id.
-const LEAVE_FOR_A_WHILE: i32 = -2;
+pub(in crate::group) const LEAVE_FOR_A_WHILE: i32 = -2;
 
 impl Coordinator {
     /// Handles ConsumerGroupHeartbeat. `fresh` becomes the member id where the client has none (version 0).

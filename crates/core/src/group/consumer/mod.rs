@@ -25,4 +25,5 @@ mod static_test;
 mod subscription;
 
 pub(super) use classic::by_name;
+pub(super) use heartbeat::LEAVE_FOR_A_WHILE;
 pub(super) use subscription::Regexes;

@@ -2,13 +2,8 @@
 //!
 //! All volatile. After a restart everybody is new here, and the planner treats what it does not know with care.
 
+use super::average::{MEASURED_OVER_MS_MIN, mixed};
 use crate::elastic::{Commits, MemberState};
-
-/// How much of a new measurement of a rate counts, in percent; the rest is what was measured before.
-const NEW_PERCENT: u64 = 40;
-
-/// Two looks closer together than this say little about a rate.
-const MEASURED_OVER_MS_MIN: u64 = 500;
 
 /// What is known of one member's work.
 #[derive(Clone, Debug)]
@@ -59,10 +54,7 @@ impl Activity {
         if let Some(last) = commits.last_ms {
             // Having had nothing to do is not being slow to commit.
             let between = now_ms.saturating_sub(self.uncommitted_ms.unwrap_or(last).max(last));
-            commits.interval_ms = Some(match commits.interval_ms {
-                None => between,
-                Some(before) => mixed(before, between),
-            });
+            commits.interval_ms = Some(mixed(commits.interval_ms, between));
         }
         commits.last_ms = Some(now_ms);
         self.uncommitted_ms = Some(now_ms);
@@ -80,7 +72,7 @@ impl Activity {
                 let passed_ms = now_ms.saturating_sub(at).max(1);
                 if was_busy && done > before {
                     let rate = (done - before).saturating_mul(1000) / passed_ms;
-                    self.rate = Some(self.rate.map_or(rate, |old| mixed(old, rate)));
+                    self.rate = Some(mixed(self.rate, rate));
                 }
                 self.measured = Some((done, now_ms));
             }
@@ -94,11 +86,6 @@ impl Activity {
             self.since_ms = now_ms;
         }
     }
-}
-
-/// A moving average.
-fn mixed(before: u64, new: u64) -> u64 {
-    (before.saturating_mul(100 - NEW_PERCENT) + new.saturating_mul(NEW_PERCENT)) / 100
 }
 
 #[cfg(test)]

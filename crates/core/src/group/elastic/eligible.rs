@@ -19,7 +19,7 @@ use crate::ids::TopicId;
 /// Why a group, a topic or a partition is not divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ineligible {
-    /// The reason, for programs.
+    /// The kind of reason, for whoever acts on it.
     pub reason: Reason,
     /// The member that it is about, if it is about one.
     pub member: Option<String>,
@@ -52,25 +52,6 @@ pub enum Reason {
     NeverAsks,
     /// The broker could take a member for another one of the group.
     Indistinct,
-}
-
-impl Reason {
-    /// The reason's name in answers and logs.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::Mode => "mode",
-            Self::Topic => "topic",
-            Self::NoMembers => "no-members",
-            Self::ClientLed => "client-led",
-            Self::CustomAssignor => "custom-assignor",
-            Self::Connect => "connect",
-            Self::UnknownClient => "unknown-client",
-            Self::ClientVersion => "client-version",
-            Self::ClientUnfit => "client-unfit",
-            Self::NeverAsks => "never-asks",
-            Self::Indistinct => "indistinct",
-        }
-    }
 }
 
 impl Ineligible {

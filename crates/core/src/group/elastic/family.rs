@@ -99,8 +99,6 @@ pub struct Habits {
     /// Error that makes OffsetFetch come again for a partition, quietly. Always at the partition: aiokafka overlooks one
     /// at the group, franz-go starts its session anew.
     pub not_yet: ErrorCode,
-    /// Whether a commit was found to cover only records whose processing had ended, in every style of committing.
-    pub commit_means_done: bool,
     /// Whether offsets must stay below 2^53, so slice ids below 128: programs in JavaScript calculate with doubles.
     pub needs_small_ids: bool,
     /// Whether it checks the position that it starts from against ListOffsets, which therefore must answer in the number
@@ -122,7 +120,6 @@ const PLAIN: Habits = Habits {
     rejoin: Rejoin::AsksAgain,
     names_itself: Since::Never,
     not_yet: ErrorCode::UnstableOffsetCommit,
-    commit_means_done: false,
     needs_small_ids: false,
     checks_start: false,
     unfit: None,
@@ -135,7 +132,6 @@ const JAVA_CLASSIC: Habits = Habits {
     family: Family::JavaClassic,
     title: "the Java consumer (classic protocol)",
     classic: Since::From(Version(2, 8, 2)),
-    commit_means_done: true,
     ..PLAIN
 };
 

@@ -13,15 +13,10 @@
 //!   have worked off in the time since its last commit, and the longer that lasts, the less its measured speed is believed:
 //!   a client that never commits is held back at first, never for good.
 
+use super::average::{MEASURED_OVER_MS_MIN, mixed};
 use crate::limits::{
     COMMIT_INTERVAL_ASSUMED_MS, HANDED_OUT_AHEAD_MS, HANDED_OUT_RECORDS_MIN, HANDED_OUT_RECORDS_START,
 };
-
-/// How much of a new measurement counts, in percent, where a moving average is kept.
-const NEW_PERCENT: u64 = 40;
-
-/// Commits closer together than this say little about a speed: they are measured together.
-const MEASURED_OVER_MS_MIN: u64 = 500;
 
 /// A part of the window that is not worth an answer of its own, as one in so many.
 const GRAIN: u64 = 8;
@@ -167,15 +162,6 @@ impl Flow {
     }
 }
 
-/// A moving average.
-fn mixed(before: Option<u64>, new: u64) -> u64 {
-    before.map_or(new, |before| {
-        let sum =
-            u128::from(before) * u128::from(100 - NEW_PERCENT) + u128::from(new) * u128::from(NEW_PERCENT);
-        u64::try_from(sum / 100).unwrap_or(u64::MAX)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,6 +301,21 @@ mod tests {
         client.run(10_000, 400_000);
         client.run(400_000, 410_000);
         assert!(client.most <= 300, "{}", client.most);
+    }
+
+    #[test]
+    fn a_member_that_had_little_to_read_has_not_shown_that_it_is_slow() {
+        let pace = Pace {
+            rate: Some(10_000_000),
+            interval_ms: Some(1_000),
+        };
+        let mut flow = Flow::new(0, pace);
+        let window = flow.room(0);
+        for second in 1..=60 {
+            flow.handed(second * 1_000, 0);
+            flow.committed(second * 1_000 + 500, 10, 0);
+        }
+        assert_eq!(flow.room(0), window);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What members are handed ahead of their commits, and what becomes of moves when that is much.
 
 use super::SliceFetch;
+use super::activity::Activity;
+use super::flow::{Flow, Pace};
 use super::moves_test::{World, moved, slot};
 use super::planning_test::{Uncounted, slot_of};
 use crate::cursor::SliceOffset;
@@ -28,6 +30,25 @@ impl World {
             taken += found.len();
             at = moved(from, last + 1);
         }
+    }
+
+    /// How much a member may be handed in one answer.
+    fn room(&mut self, member: &str) -> usize {
+        let at = self.position(member);
+        match self.bench.coordinator.locate_slice(self.key(), at) {
+            SliceFetch::Read(read) => read.records_max,
+            other => panic!("{member} can read: {other:?}"),
+        }
+    }
+
+    /// A member has been seen to do so many records a second.
+    fn knows(&mut self, member: &str, rate: u64) {
+        let activity = Activity {
+            rate: Some(rate),
+            ..Activity::new(self.bench.now.mono_ms)
+        };
+        let memory = self.bench.coordinator.elastic.group_mut("g");
+        memory.activities.insert(member.to_owned(), activity);
     }
 
     fn is_full(&self, at: SliceOffset) -> bool {
@@ -118,4 +139,39 @@ fn after_a_fence_that_did_not_open_the_share_is_taken_away_and_given_back_once()
     let before = at.slice();
     let after = world.position("a");
     assert!(after.slice() > before && !world.is_full(after));
+}
+
+#[test]
+fn a_first_window_goes_by_the_members_own_pace_or_else_by_that_of_others_in_the_partition_or_in_the_group() {
+    let mut world = World::with_backlog(&["a", "b"], 100_000);
+    world.live(8);
+    world.knows("a", 400);
+    world.knows("c", 4_000);
+    // A commit every five seconds, a quarter more for late ones, and one second ahead.
+    assert_eq!(world.room("a"), 400 * 7_250 / 1_000);
+    assert_eq!(world.room("b"), 2_200 * 7_250 / 1_000, "the mean of the two");
+    let pace = Pace {
+        rate: Some(100_000),
+        interval_ms: None,
+    };
+    let division = world.bench.coordinator.elastic.division_mut("g", world.key());
+    division.flows.insert("a".to_owned(), Flow::new(0, pace));
+    assert_eq!(world.room("b"), 725, "others may have other work in other partitions");
+}
+
+#[test]
+fn nothing_is_kept_of_a_member_that_has_no_part_any_more() {
+    let mut world = World::with_backlog(&["a", "b"], 100_000);
+    world.live(8);
+    for name in ["a", "b"] {
+        world.work(name, 100);
+    }
+    let flows = |world: &World| {
+        let division = world.bench.coordinator.elastic.division("g", world.key()).unwrap();
+        division.flows.keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(flows(&world), ["a", "b"]);
+    world.leave("b");
+    world.live(2);
+    assert_eq!(flows(&world), ["a"]);
 }

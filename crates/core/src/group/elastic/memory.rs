@@ -135,6 +135,13 @@ impl Elastic {
         self.groups.get_mut(group)?.activities.get_mut(member)
     }
 
+    /// A member is gone.
+    pub(super) fn member_gone(&mut self, group: &str, member: &str) {
+        if let Some(group) = self.groups.get_mut(group) {
+            group.activities.remove(member);
+        }
+    }
+
     /// Whether a cursor of the group is divided.
     pub(super) fn has_divisions(&self, group: &str) -> bool {
         self.divided_keys(group).next().is_some()

@@ -12,6 +12,7 @@
 //! - `flow`: how much of its share a member is handed ahead of its commits.
 //! - `planning`: when the planner is asked; `view`: what it sees; `activity`: what members are doing; `act`: what
 //!   becomes of its decisions, and `settled` whether it did; `operate`: what an operator asks.
+//! - `average`: of what `flow` and `activity` measure.
 //!
 //! Kafka's protocol was not made for this: most clients do not say who they are where it matters (OffsetFetch,
 //! ListOffsets, Fetch), and each library has habits that decide what can be done with it. So:
@@ -35,6 +36,7 @@
 
 mod act;
 mod activity;
+mod average;
 mod eligible;
 mod family;
 mod flow;

@@ -88,7 +88,7 @@ impl Coordinator {
     }
 
     /// The largest slice id that all members can represent in their offsets.
-    fn ids_up_to(&self, group: &str) -> SliceId {
+    pub(super) fn ids_up_to(&self, group: &str) -> SliceId {
         let members = self
             .consumer(group)
             .into_iter()
@@ -224,7 +224,7 @@ impl Coordinator {
         held: &Current,
     ) {
         self.withdraw_from(group, member_id);
-        self.elastic.group_mut(group).activities.remove(member_id);
+        self.elastic.member_gone(group, member_id);
         for key in keys(held) {
             if let Some(Cursor::Divided(_)) = self.cursor(group, key) {
                 self.edit_cursor(step, group, key, |edit| edit.dead(member_id));

@@ -51,6 +51,19 @@ impl World {
         world
     }
 
+    /// Two members divided it, one got far ahead of the other, and both have left: no plain offset is exact.
+    fn left_unevenly() -> Self {
+        let mut world = Self::new(&["a", "b"]);
+        world.split("a", "b");
+        let a = world.position("a");
+        world.read(a, &[(150, 5), (160, 6)], 161);
+        world.commit("a", moved(a, 161));
+        for name in ["a", "b"] {
+            world.leave(name);
+        }
+        world
+    }
+
     pub(super) fn key(&self) -> Key {
         (self.bench.topics.id("t"), 0)
     }
@@ -166,6 +179,13 @@ impl World {
         self.bench.check_fold();
     }
 
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(
+            self.bench.coordinator.cursor("g", self.key()),
+            Some(Cursor::Plain(_))
+        )
+    }
+
     pub(super) fn slots(&self, member: &str) -> SlotSet {
         match self.bench.coordinator.cursor("g", self.key()) {
             Some(Cursor::Divided(divided)) => divided
@@ -276,24 +296,14 @@ fn the_last_member_gets_everything_and_the_cursor_is_plain_when_that_is_exact() 
     world.join("c");
     world.calm();
     let key = world.key();
-    assert!(matches!(
-        world.bench.coordinator.cursor("g", key),
-        Some(Cursor::Plain(_))
-    ));
+    assert!(world.is_plain());
     assert_eq!(world.position("c"), SliceOffset::new(None, 100).unwrap());
     assert_eq!(world.bench.coordinator.sharers("g", key), None);
 }
 
 #[test]
 fn the_last_member_reads_one_slice_when_plain_would_not_be_exact() {
-    let mut world = World::new(&["a", "b"]);
-    world.split("a", "b");
-    let a = world.position("a");
-    world.read(a, &[(150, 5), (160, 6)], 161);
-    world.commit("a", moved(a, 161));
-    for name in ["a", "b"] {
-        world.leave(name);
-    }
+    let mut world = World::left_unevenly();
     world.join("c");
     world.calm();
     assert_eq!(world.slots("c"), SlotSet::all());
@@ -304,14 +314,7 @@ fn the_last_member_reads_one_slice_when_plain_would_not_be_exact() {
 
 #[test]
 fn a_client_that_cannot_read_slices_gets_a_plain_offset() {
-    let mut world = World::new(&["a", "b"]);
-    world.split("a", "b");
-    let a = world.position("a");
-    world.read(a, &[(150, 5), (160, 6)], 161);
-    world.commit("a", moved(a, 161));
-    for name in ["a", "b"] {
-        world.leave(name);
-    }
+    let mut world = World::left_unevenly();
     let stranger = Caller {
         software: ClientSoftware::new("homemade", "1.0"),
         ..Bench::caller_of("c")
@@ -324,11 +327,7 @@ fn a_client_that_cannot_read_slices_gets_a_plain_offset() {
             .consumer_heartbeat(bench.now, &bench.topics, [7; 16], &stranger, &request);
     bench.take(effects);
     world.members.insert("c", joined.unwrap());
-    let key = world.key();
-    assert!(matches!(
-        world.bench.coordinator.cursor("g", key),
-        Some(Cursor::Plain(_))
-    ));
+    assert!(world.is_plain());
     assert_eq!(world.position("c"), SliceOffset::new(None, 100).unwrap());
 }
 
@@ -349,10 +348,7 @@ fn a_reset_of_an_empty_group_ends_the_division_and_a_slice_offset_is_no_reset() 
     assert!(reset[0].1[0].1.is_ok());
     assert_eq!(world.bench.committed("t", 0), 40);
     let key = world.key();
-    assert!(matches!(
-        world.bench.coordinator.cursor("g", key),
-        Some(Cursor::Plain(_))
-    ));
+    assert!(world.is_plain());
     assert!(
         matches!(world.bench.coordinator.locate_slice(key, a), SliceFetch::Silent),
         "the slice's reader gets nothing, and no error"

@@ -7,7 +7,7 @@ use anabranch_wire::slot::SLOTS;
 use super::moves_test::{World, moved, slot};
 use super::{Counts, SliceFetch};
 use crate::config::ConsumerGroupSettings;
-use crate::cursor::Cursor;
+use crate::cursor::{SliceId, SliceIdsChange};
 use crate::elastic::{Entry, MemberState, Mode, SlotCounts};
 use crate::group::change::GroupChange;
 use crate::group::harness::{Bench, alive};
@@ -195,9 +195,7 @@ fn a_leavers_share_flows_to_those_who_stay_and_back_to_one_position() {
         seen.len()
     );
     world.live(400);
-    let key = world.key();
-    let plain = matches!(world.bench.coordinator.cursor("g", key), Some(Cursor::Plain(_)));
-    assert!(plain, "after a long quiet: {:?}", world.kinds());
+    assert!(world.is_plain(), "after a long quiet: {:?}", world.kinds());
     assert_eq!(world.bench.committed("t", 0), 4_000);
 }
 
@@ -314,5 +312,39 @@ fn members_that_could_be_taken_for_one_another_are_not_divided() {
         refusal.sentence().contains("one connection"),
         "{}",
         refusal.sentence()
+    );
+}
+
+#[test]
+fn a_partition_without_slice_ids_left_is_not_divided() {
+    let mut world = World::with_backlog(&["a", "b"], 20_000);
+    let takes = |world: &mut World, numbers: std::ops::RangeInclusive<u32>| {
+        world.step(|coordinator, step, (topic, partition)| {
+            let group = "another".to_owned();
+            let taken = numbers.filter_map(SliceId::new).map(|id| SliceIdsChange::Taken {
+                id,
+                group: group.clone(),
+            });
+            let changes = taken.collect();
+            let change = GroupChange::SliceIds {
+                group: group.clone(),
+                topic,
+                partition,
+                changes,
+            };
+            coordinator.record(step, change);
+        });
+    };
+    let last = SliceId::LAST.get();
+    takes(&mut world, 1..=last - 1);
+    world.live(8);
+    let entries: Vec<_> = world.bench.coordinator.decisions_of("g").collect();
+    let [(_, Entry::Refused { refusal, .. }, _)] = entries.as_slice() else {
+        panic!("{entries:?}");
+    };
+    assert_eq!(
+        refusal.why_not.code(),
+        "ids-exhausted",
+        "the owner needs one as well"
     );
 }

@@ -76,6 +76,32 @@ fn a_fence_that_stays_shut_undoes_the_decision_and_the_return_is_done_at_once() 
 }
 
 #[test]
+fn a_decision_is_overtaken_if_it_is_for_one_of_its_receivers() {
+    let mut world = World::with_backlog(&["a", "b", "c"], 60_000);
+    world.bench.pass(1_000);
+    world.plan();
+    world.leave("c");
+    assert_eq!(world.ends(), [("split", None)], "the owner holds it still");
+    world.live(2);
+    assert!(!world.slots("b").is_empty(), "the other has its part");
+    assert_eq!(world.ended(0).map(|end| end.0), Some(Ended::Overtaken));
+}
+
+#[test]
+fn the_way_back_to_plain_is_done_when_the_cursor_is_plain() {
+    let mut world = World::with_backlog(&["a", "b"], 4_000);
+    world.live(8);
+    world.leave("b");
+    world.live(3);
+    while !world.work("a", 1_000).is_empty() {}
+    world.live(400);
+    let ends = world.ends();
+    assert_eq!(ends.last().map(|(kind, _)| *kind), Some("plain"));
+    let is_done = |settled: &Option<Settled>| settled.is_some_and(|settled| settled.ended == Ended::Done);
+    assert!(ends.iter().all(|(_, settled)| is_done(settled)), "{ends:?}");
+}
+
+#[test]
 fn a_receiver_that_leaves_and_a_restart_overtake_what_is_on_its_way() {
     let mut world = World::with_backlog(&["a", "b"], 20_000);
     world.bench.pass(1_000);

@@ -11,6 +11,7 @@ use crate::elastic::{
     DividedView, Eligibility, Loose, MemberState, MemberView, PartitionView, PlainView, Reading, ShareCounts,
     ShareView, SlotCounts, Snapshot, TopicView, Transit,
 };
+use crate::group::consumer::LEAVE_FOR_A_WHILE;
 use crate::group::coordinator::{Coordinator, Step};
 use crate::group::state::{ConsumerGroup, Sharing};
 use crate::ids::{Offset, TopicId};
@@ -21,9 +22,6 @@ pub trait Counts {
     /// The records of a partition by slot, from an offset to the end of its log; `None` if they were not counted.
     fn records_from(&self, topic: TopicId, partition: i32, from: Offset) -> Option<SlotCounts>;
 }
-
-/// Epoch of a static member that means to come back.
-const AWAY: i32 = -2;
 
 impl Coordinator {
     /// The group at this moment. Also takes note of what its members are doing.
@@ -82,6 +80,11 @@ impl Coordinator {
         let found = step.topics.by_id(topic)?;
         let mut partitions = BTreeMap::new();
         let closed = self.closed_queues(step.topics, group, topic);
+        let ids_up_to = self.ids_up_to(group);
+        let ids_left = |key| match self.slice_ids.get(&key) {
+            Some(pool) => pool.left(ids_up_to, step.now.wall_ms),
+            None => ids_up_to.get(),
+        };
         for partition in (0..found.partitions).filter(|partition| !closed.contains(partition)) {
             let key = (topic, partition);
             let end = step.topics.log_end(topic, partition);
@@ -104,7 +107,7 @@ impl Coordinator {
             let is_whole = matches!(reading, Reading::Plain(_));
             let view = PartitionView {
                 reading,
-                ids_left: u32::MAX,
+                ids_left: ids_left(key),
                 quiet_since_ms: division.and_then(|division| division.quiet_since_ms),
                 awaits_yield: yields || (is_whole && self.whole_holder(group, key).1),
             };
@@ -240,7 +243,7 @@ impl Coordinator {
         let state = consumer.members.get(id)?;
         let load = load(consumer, id, snapshot);
         let doing = match () {
-            () if state.current.epoch == AWAY => MemberState::Away,
+            () if state.current.epoch == LEAVE_FOR_A_WHILE => MemberState::Away,
             () if load.holdings == 0 => MemberState::Idle,
             () if load.remaining == 0 && !load.is_unknown => MemberState::Drained,
             () => MemberState::Busy,
