@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+#[expect(clippy::print_stdout, reason = "a program that tells what it wrote")]
 fn main() -> std::io::Result<()> {
     for target in anabranch_fuzz::seeds::TARGETS {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -62,13 +62,17 @@ def _three_groups(context, **options):
         pump()
         return all(set(group.values) == set(written) for group in groups)
 
+    # While members join, a commit may come too late for the next owner, as with Kafka: what was read comes again.
     write(60)
-    context.until(40, "three queues are shared evenly", lambda: is_spread(3, [[3], [1, 2], [1, 1, 1]]))
+    spread = [[3], [1, 2], [1, 1, 1]]
+    context.until(40, "three queues are shared evenly and were read", lambda: is_spread(3, spread) and all_came())
+    settled = len(written)
     write(120)
     context.until(40, "each group has every record", all_came)
     for group in groups:
         check(group.used <= {0, 1, 2}, f"records came from partitions {sorted(group.used)}")
-        check(len(group.values) == len(written), f"{len(group.values)} records came of {len(written)}")
+        of_these = sorted(value for value in group.values if int(value) >= settled)
+        check(of_these == sorted(written[settled:]), f"{len(of_these)} records came of the last {len(written) - settled}")
 
     # The largest group has two members now: a queue goes once all groups have read it.
     groups[2].members.pop().close()

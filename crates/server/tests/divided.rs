@@ -404,7 +404,9 @@ async fn what_was_deleted_is_passed_over_by_whoever_shares_a_partition() {
         assert_eq!(at.offset(), 0);
         let fetched = member.client.fetch("t", 0, at.to_wire(), 0).await;
         assert_eq!(fetched.error_code, 0);
-        let numbers = values(&fetched).into_iter().map(|value| value.parse::<i64>().unwrap());
+        let numbers = values(&fetched)
+            .into_iter()
+            .map(|value| value.parse::<i64>().unwrap());
         let lowest = numbers.min().unwrap();
         assert!((2_250..2_300).contains(&lowest), "{lowest}");
     }

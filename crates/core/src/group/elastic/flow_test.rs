@@ -43,10 +43,8 @@ impl World {
 
     /// A member has been seen to do so many records a second.
     fn knows(&mut self, member: &str, rate: u64) {
-        let activity = Activity {
-            rate: Some(rate),
-            ..Activity::new(self.bench.now.mono_ms)
-        };
+        let mut activity = Activity::new(self.bench.now.mono_ms);
+        activity.rate = Some(rate);
         let memory = self.bench.coordinator.elastic.group_mut("g");
         memory.activities.insert(member.to_owned(), activity);
     }
@@ -156,7 +154,11 @@ fn a_first_window_goes_by_the_members_own_pace_or_else_by_that_of_others_in_the_
     };
     let division = world.bench.coordinator.elastic.division_mut("g", world.key());
     division.flows.insert("a".to_owned(), Flow::new(0, pace));
-    assert_eq!(world.room("b"), 725, "others may have other work in other partitions");
+    assert_eq!(
+        world.room("b"),
+        725,
+        "others may have other work in other partitions"
+    );
 }
 
 #[test]
@@ -167,7 +169,12 @@ fn nothing_is_kept_of_a_member_that_has_no_part_any_more() {
         world.work(name, 100);
     }
     let flows = |world: &World| {
-        let division = world.bench.coordinator.elastic.division("g", world.key()).unwrap();
+        let division = world
+            .bench
+            .coordinator
+            .elastic
+            .division("g", world.key())
+            .unwrap();
         division.flows.keys().cloned().collect::<Vec<_>>()
     };
     assert_eq!(flows(&world), ["a", "b"]);
