@@ -274,19 +274,21 @@ impl Broker {
         counting.count(&self.store, &self.scans, tasks)
     }
 
-    /// Gives the planner an operator's order; what it wants counted first comes with the answer. `None`: no such group.
+    /// Gives the planner an operator's order. With what came of it: what it wants counted first, and the entry that the answer
+    /// must wait for. `None`: no such group.
     pub(crate) fn order(
         &self,
         group: &str,
         counted: &Counted,
         order: (Order, bool),
-    ) -> Option<(Ordered, Vec<CountTask>)> {
+    ) -> Option<(Ordered, Vec<CountTask>, Lsn)> {
         let mut core = self.lock();
         let now = core.group_clock.now(self.clock.now());
         let (ordered, outcome) = core.engine.order(now, group, counted, order);
-        self.pass_on(&mut core, outcome);
+        let after = self.pass_on(&mut core, outcome);
         self.decided.notify_waiters();
-        ordered
+        let (ordered, tasks) = ordered?;
+        Some((ordered, tasks, after))
     }
 
     /// The group as the planner sees it, and the moment.

@@ -13,6 +13,7 @@ use std::time::Duration;
 use anabranch_server::{Config, Server, StartError};
 use anabranch_store::{Access, DirEntry, Disk, DiskFile, LockError, LockGuard, RealDisk};
 use anabranch_wire::msg::*;
+use common::group::{LIBRDKAFKA, Member, numbered};
 use common::*;
 use tokio::net::TcpStream;
 
@@ -174,6 +175,70 @@ async fn an_order_about_queues_is_acknowledged_when_it_is_durable_and_not_before
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     fail.store(true, Ordering::SeqCst);
     let answer = soon(wish(5)).await.unwrap();
+    assert!(
+        answer.starts_with("HTTP/1.1 503") && answer.contains("nothing is acknowledged any more"),
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn an_order_to_split_or_merge_is_acknowledged_when_it_is_durable_and_not_before() {
+    let disk = FaultyDisk::new();
+    let (hold, fail) = (Arc::clone(&disk.hold_sync), Arc::clone(&disk.fail_sync));
+    let server = TestServer::on(disk, |config| config.http = Some("127.0.0.1:0".to_owned())).await;
+    let http = server.running.http_address().unwrap();
+    let mut admin = server.client().await;
+    // Only an order divides it.
+    let settings = [
+        ("elastic.mode", "slices"),
+        ("elastic.split.min.remaining", "1000000"),
+    ];
+    admin.create_topic("t", 1, &settings).await;
+    assert_eq!(admin.produce("t", 0, numbered(0..500)).await.error_code, 0);
+    let mut owner = Member::enter(&server, LIBRDKAFKA).await;
+    assert_eq!(owner.position().await, Some(-1));
+    owner.commit(0).await;
+    let mut idle = Member::enter(&server, LIBRDKAFKA).await;
+    let order = |what: &str, dry_run: bool| {
+        let path = format!("/api/v1/groups/g/{what}");
+        let body = format!("{{\"topic\":\"t\",\"partition\":0,\"dry_run\":{dry_run}}}");
+        tokio::spawn(async move { http_post(http, &path, &body).await })
+    };
+    soon(async {
+        while !order("split", true).await.unwrap().contains("\"split\"") {
+            // Whose the partition is depends on their ids.
+            for member in [&mut owner, &mut idle] {
+                member.follow().await;
+                member.position().await;
+            }
+        }
+    })
+    .await;
+    let decided = async || {
+        http_get(http, "/api/v1/decisions?group=g")
+            .await
+            .contains("\"split\"")
+    };
+    hold.store(true, Ordering::SeqCst);
+    let waiting = order("split", false);
+    soon(async {
+        while !decided().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!waiting.is_finished());
+    hold.store(false, Ordering::SeqCst);
+    let answer = soon(waiting).await.unwrap();
+    assert!(
+        answer.starts_with("HTTP/1.1 200") && answer.contains("\"split\""),
+        "{answer}"
+    );
+    fail.store(true, Ordering::SeqCst);
+    // The next entry for the disk, whatever it is, ends the store.
+    let _ = http_post(http, "/api/v1/groups/g/pause", "").await;
+    let answer = soon(order("merge", false)).await.unwrap();
     assert!(
         answer.starts_with("HTTP/1.1 503") && answer.contains("nothing is acknowledged any more"),
         "{answer}"

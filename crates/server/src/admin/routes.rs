@@ -198,11 +198,14 @@ async fn order(door: &Door, group: &str, order: Order, dry_run: bool) -> Respons
     };
     let mut counted = Counted::default();
     for _ in 0..COUNTS_MAX {
-        let Some((ordered, tasks)) = broker.order(group, &counted, (order, dry_run)) else {
+        let Some((ordered, tasks, after)) = broker.order(group, &counted, (order, dry_run)) else {
             return no_group(group);
         };
         if tasks.is_empty() {
-            return Json(told(group, &ordered)).into_response();
+            return match durable(&broker, after).await {
+                Ok(()) => Json(told(group, &ordered)).into_response(),
+                Err(response) => *response,
+            };
         }
         match count(&broker, tasks).await {
             Some(more) => counted.extend(more),
