@@ -52,7 +52,7 @@ struct RunArgs {
     /// One short round: rougher numbers in less than half an hour
     #[arg(long)]
     quick: bool,
-    /// Only these ids, such as P1,P5; E stands for E1 to E11
+    /// Only these ids, such as P1,P5; a letter stands for those that begin with it: E for E1 to E11
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only these contenders: durable, relaxed, K0, K1

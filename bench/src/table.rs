@@ -436,10 +436,13 @@ pub(crate) const ROWS: &[Row] = &[
     ),
 ];
 
-/// Whether an id is one of the wanted ones; all are if none is named, and `E` stands for those of elastic groups.
+/// Whether an id is one of the wanted ones; all are if none is named, and a letter stands for those that begin with it.
 pub(crate) fn wanted(only: &[String], id: &str) -> bool {
     let is_it = |name: &String| {
-        name.eq_ignore_ascii_case(id) || (name.eq_ignore_ascii_case("E") && id.starts_with('E'))
+        let letter = id
+            .get(..1)
+            .is_some_and(|letter| name.eq_ignore_ascii_case(letter));
+        letter || name.eq_ignore_ascii_case(id)
     };
     only.is_empty() || only.iter().any(is_it)
 }

@@ -5,7 +5,7 @@ use super::admin::Admin;
 use super::bytes::{Produce, batch, produced, set_correlation};
 use super::payload::payloads;
 use super::socket::Socket;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use hdrhistogram::Histogram;
 use mio::{Events, Interest, Poll, Token};
 use std::collections::VecDeque;
@@ -37,6 +37,8 @@ pub(crate) struct Load {
     pub(crate) bytes_max: Option<u64>,
     /// At most so many bytes of values a second, spread evenly.
     pub(crate) bytes_per_second: Option<u64>,
+    /// Whether errors in answers are counted; else the first ends the load.
+    pub(crate) counts_errors: bool,
 }
 
 impl Load {
@@ -54,6 +56,7 @@ impl Load {
             measured,
             bytes_max: None,
             bytes_per_second: None,
+            counts_errors: false,
         }
     }
 
@@ -83,6 +86,8 @@ pub(crate) struct Achieved {
     pub(crate) records: u64,
     pub(crate) bytes: u64,
     pub(crate) seconds: f64,
+    /// Batches that were refused, where that does not end the load.
+    pub(crate) errors: u64,
     /// Answer times in microseconds.
     pub(crate) answer_us: Histogram<u64>,
 }
@@ -109,6 +114,17 @@ struct Producer {
 
 /// Runs a load against a topic that exists; `on_measured` is called when counting begins.
 pub(crate) fn run(address: &str, topic: &str, load: &Load, on_measured: impl FnOnce()) -> Result<Achieved> {
+    run_until(address, topic, load, &|| false, on_measured)
+}
+
+/// The same, until something else is over if that is earlier.
+pub(crate) fn run_until(
+    address: &str,
+    topic: &str,
+    load: &Load,
+    is_over: &dyn Fn() -> bool,
+    on_measured: impl FnOnce(),
+) -> Result<Achieved> {
     let mut poll = Poll::new()?;
     let mut producers = connect(address, topic, load)?;
     for (token, producer) in producers.iter_mut().enumerate() {
@@ -137,7 +153,7 @@ pub(crate) fn run(address: &str, topic: &str, load: &Load, on_measured: impl FnO
         {
             begin();
         }
-        if meter.done() {
+        if meter.done() || is_over() {
             return Ok(meter.achieved());
         }
         ensure!(
@@ -205,9 +221,12 @@ impl Producer {
         let sent = &mut self.sent;
         self.socket.drain(|answer| {
             let (error, _) = produced(answer).context("the answer to a produce is malformed")?;
-            ensure!(error == 0, "a produce failed with error {error}");
             let begin = sent.pop_front().context("an answer without a request")?;
-            meter.count(load, begin.elapsed());
+            match error {
+                0 => meter.count(load, begin.elapsed()),
+                _ if load.counts_errors => meter.errors += 1,
+                _ => bail!("a produce failed with error {error}"),
+            }
             Ok(())
         })?;
         self.fill(load, meter)
@@ -229,6 +248,7 @@ struct Meter {
     total_bytes: u64,
     records: u64,
     bytes: u64,
+    errors: u64,
     answer_us: Histogram<u64>,
 }
 
@@ -246,6 +266,7 @@ impl Meter {
             total_bytes: 0,
             records: 0,
             bytes: 0,
+            errors: 0,
             answer_us: Histogram::new_with_bounds(1, ANSWER_US_MAX, 3).expect("the bounds are allowed"),
         }
     }
@@ -301,6 +322,7 @@ impl Meter {
             records: self.records,
             bytes: self.bytes,
             seconds,
+            errors: self.errors,
             answer_us: self.answer_us,
         }
     }

@@ -1,4 +1,4 @@
-//! Anabranch's administration API, as far as it is needed here: decisions and counters.
+//! Anabranch's administration API, as far as it is needed here: decisions, counters, queues.
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
@@ -23,6 +23,12 @@ pub(crate) struct Decision {
 struct Decisions {
     decisions: Vec<Decision>,
     next: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Queues {
+    write: u32,
+    read: u32,
 }
 
 #[derive(Deserialize)]
@@ -110,14 +116,32 @@ pub(crate) fn counters(http: &str) -> Result<Counters> {
     get(http, "/api/v1/counters")
 }
 
+/// Write and read queue count of a topic.
+pub(crate) fn queues(http: &str, topic: &str) -> Result<(u32, u32)> {
+    let queues: Queues = get(http, &format!("/api/v1/topics/{topic}/queues"))?;
+    Ok((queues.write, queues.read))
+}
+
+/// Wishes for a number of queues.
+pub(crate) fn wish_queues(http: &str, topic: &str, count: u32) -> Result<()> {
+    let path = format!("/api/v1/topics/{topic}/queues/wish");
+    let _: Queues = ask(http, &format!("POST {path}"), &format!("{{\"count\":{count}}}"))?;
+    Ok(())
+}
+
 fn get<T: DeserializeOwned>(http: &str, path: &str) -> Result<T> {
+    ask(http, &format!("GET {path}"), "")
+}
+
+fn ask<T: DeserializeOwned>(http: &str, what: &str, body: &str) -> Result<T> {
     let mut stream = TcpStream::connect(http).with_context(|| format!("cannot connect to {http}"))?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-    stream
-        .write_all(format!("GET {path} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n").as_bytes())?;
+    let size = body.len();
+    let head = format!("{what} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\nContent-Length: {size}");
+    stream.write_all(format!("{head}\r\nContent-Type: application/json\r\n\r\n{body}").as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     let (head, body) = answer.split_once("\r\n\r\n").context("no HTTP answer")?;
-    ensure!(head.starts_with("HTTP/1.1 200"), "{path}: {head}");
-    serde_json::from_str(body).with_context(|| format!("{path} answers something else"))
+    ensure!(head.starts_with("HTTP/1.1 200"), "{what}: {head}");
+    serde_json::from_str(body).with_context(|| format!("{what} answers something else"))
 }

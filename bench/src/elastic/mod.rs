@@ -1,4 +1,5 @@
-//! E1–E11: how a backlog divides itself among members, what that costs, and what Kafka does in the same place.
+//! E1–E11: how a backlog divides itself among members, what that costs, and what Kafka does in the same place. Q1, Q2: queue
+//! mode.
 //!
 //! | file | ids |
 //! |---|---|
@@ -12,6 +13,7 @@
 //! | `merge` | E8: from leaving to the first record elsewhere; how long lineage grows |
 //! | `flapping` | E9: splits and merges while members come and go at random |
 //! | `load` | E10: a producer at full speed while shares are divided |
+//! | `queues` | Q1: what queue mode costs a producer; Q2: whether one notices that the write queue count changes |
 //!
 //! E4, E9 and the lineage of E8 are pure functions of the core, measured without a clock. All else runs against brokers:
 //! `backlog` writes, `crew` are members as users run them (librdkafka), `raw` are members without any timers, `share`
@@ -29,6 +31,7 @@ mod flapping;
 mod join;
 mod load;
 mod merge;
+mod queues;
 mod raw;
 pub(crate) mod report;
 pub(crate) mod rows;
@@ -47,7 +50,9 @@ use backlog::Backlog;
 use std::time::Instant;
 
 /// All ids, in order.
-pub(crate) const IDS: [&str; 11] = ["E1", "E2", "E3", "E4", "E5", "E6", "E7", "E8", "E9", "E10", "E11"];
+pub(crate) const IDS: [&str; 13] = [
+    "E1", "E2", "E3", "E4", "E5", "E6", "E7", "E8", "E9", "E10", "E11", "Q1", "Q2",
+];
 
 /// Where, against whom, and how long.
 #[derive(Clone, Copy)]
@@ -93,6 +98,8 @@ fn measure(id: &str, stage: Stage<'_>, numbers: &mut Numbers, cpu: &mut f64) -> 
         "E8" => merge::run(stage, numbers, cpu),
         "E9" => flapping::run(numbers),
         "E10" => load::run(stage, numbers, cpu),
+        "Q1" => queues::throughput(stage, numbers, cpu),
+        "Q2" => queues::changes(stage, numbers, cpu),
         _ => churn::duplicates(stage, numbers, cpu),
     }
 }

@@ -1,4 +1,4 @@
-//! The results of E1–E11: kept by id and contender, so that ids can be measured one at a time.
+//! The results of E1–E11, Q1 and Q2: kept by id and contender, so that ids can be measured one at a time.
 
 use super::IDS;
 use crate::broker::Contender;

@@ -1,4 +1,4 @@
-//! The rows of E1–E11 in the table of results.
+//! The rows of E1–E11, Q1 and Q2 in the table of results.
 
 use crate::broker::Contender::{Durable, KafkaStock};
 use crate::table::{Against, Row, row};
@@ -216,6 +216,24 @@ pub(crate) const ROWS: &[Row] = &[
         "E11",
         "delivered again, a commit after each piece of work",
         "e11_manual.again",
+        0.0,
+    ),
+    least(
+        "Q1",
+        "produce, queue mode to plain, all queues in use",
+        "q1.all_in_use",
+        0.95,
+    ),
+    least(
+        "Q1",
+        "produce, queue mode to plain, one queue in use",
+        "q1.one_in_use",
+        0.95,
+    ),
+    most(
+        "Q2",
+        "errors of producers during 100 changes of the write queue count",
+        "q2.errors",
         0.0,
     ),
 ];
