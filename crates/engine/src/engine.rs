@@ -1,11 +1,13 @@
 //! [`Engine`]: every change of the state goes through here into the journal.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anabranch_core::group::{Caller, Connection, Coordinator, Effects, Notice, Reply, Token, Topics};
 use anabranch_core::ids::{LogId, Lsn, Now, Offset, TopicId};
 use anabranch_core::meta::Command;
 use anabranch_core::node::{LogEffect, Node};
+use anabranch_core::queues::Kind as QueueChange;
 use anabranch_store::{Batch, Store};
 
 /// Where entries are appended: the store itself, or something that also looks at what goes in.
@@ -76,6 +78,7 @@ pub struct Engine<J> {
     pub(crate) journal: J,
     next_token: u64,
     pub(crate) state_bytes: u64,
+    queue_changes: BTreeMap<QueueChange, u64>,
 }
 
 impl<J: Journal> Engine<J> {
@@ -85,6 +88,7 @@ impl<J: Journal> Engine<J> {
             journal,
             next_token: 0,
             state_bytes: 0,
+            queue_changes: BTreeMap::new(),
         }
     }
 
@@ -106,6 +110,11 @@ impl<J: Journal> Engine<J> {
     /// Bytes of changes of the state that were appended to the journal since the start.
     pub fn state_bytes(&self) -> u64 {
         self.state_bytes
+    }
+
+    /// Changes of the queues of topics in queue mode since the start, by kind.
+    pub fn queue_changes(&self) -> &BTreeMap<QueueChange, u64> {
+        &self.queue_changes
     }
 
     /// Gives the journal back, for the store to be closed.
@@ -249,9 +258,13 @@ impl<J: Journal> Update<'_, J> {
             node,
             journal,
             state_bytes,
+            queue_changes,
             ..
         } = &mut *self.engine;
         for command in commands {
+            if let Command::SetQueues { decision, .. } = &command {
+                *queue_changes.entry(decision.kind).or_default() += 1;
+            }
             self.topics |= matches!(
                 command,
                 Command::CreateTopic { .. }

@@ -36,6 +36,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::connection::Shared;
+use crate::exposition::Insight;
 use crate::fetch_wait::FetchWaits;
 use crate::group_clock::GroupClock;
 use crate::group_replies::{GroupReplies, Waiting};
@@ -71,6 +72,8 @@ pub(crate) struct Broker {
     /// What the store is to do about logs now.
     pub(crate) log_effects: mpsc::UnboundedSender<Vec<LogEffect>>,
     short_of_space: AtomicBool,
+    /// What scrapes of the metrics remember.
+    pub(crate) insight: Insight,
     /// Why the broker must end, once it must.
     fatal: watch::Sender<Option<String>>,
 }
@@ -145,6 +148,7 @@ impl Broker {
             counting: Mutex::new(Counting::default()),
             log_effects,
             short_of_space: AtomicBool::new(false),
+            insight: Insight::default(),
             fatal: watch::Sender::new(None),
         }
     }

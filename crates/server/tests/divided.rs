@@ -206,6 +206,59 @@ async fn lag_is_not_changed_by_a_division_and_who_shares_is_told() {
     assert!(answer.contains("anabranch_group_idle_members{consumergroup=\"g\"} 0\n"));
 }
 
+/// Lines of a scrape that begin so, with their values.
+fn lines_of(scrape: &str, name: &str) -> Vec<(String, f64)> {
+    let lines = scrape.lines().filter(|line| line.starts_with(name));
+    let parsed = lines.map(|line| line.rsplit_once(' ').unwrap());
+    parsed
+        .map(|(key, value)| (key.to_owned(), value.parse().unwrap()))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_division_is_counted_and_what_must_be_counted_is_there_at_a_later_scrape() {
+    let server = TestServer::with(|config| config.http = Some("127.0.0.1:0".to_owned())).await;
+    let http = server.running.http_address().unwrap();
+    let before = http_get(http, "/metrics").await;
+    let split = "anabranch_decisions_total{kind=\"split\"}";
+    assert_eq!(lines_of(&before, split), [(split.to_owned(), 0.0)]);
+    assert_eq!(lines_of(&before, "anabranch_handover_seconds_count"), []);
+    let _members = divided(&server, LIBRDKAFKA).await;
+    let hottest = "anabranch_group_hottest_slot_share{consumergroup=\"g\",topic=\"t\"}";
+    let after = soon(async {
+        loop {
+            let answer = http_get(http, "/metrics").await;
+            if !lines_of(&answer, hottest).is_empty() {
+                return answer;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    let value = |name: &str| match lines_of(&after, name).as_slice() {
+        [(_, value)] => *value,
+        other => panic!("{name}: {other:?} in\n{after}"),
+    };
+    assert_eq!(value(split), 1.0);
+    assert_eq!(value("anabranch_decisions_ended_total{end=\"done\"}"), 1.0);
+    assert_eq!(
+        value("anabranch_handover_seconds_count{kind=\"split\",end=\"done\"}"),
+        1.0
+    );
+    assert!(value("anabranch_handover_seconds_sum{kind=\"split\",end=\"done\"}") < 20.0);
+    // Four thousand keys in as many slots: none stands out.
+    let share = value(hottest);
+    assert!(share > 0.0 && share < 0.01, "{share}");
+    // The records are of 1970, as their producer says.
+    assert!(value("anabranch_group_lag_seconds") > 1e9);
+    assert_eq!(
+        value("anabranch_group_desired_members"),
+        2.0,
+        "nobody has worked yet"
+    );
+    assert!(value("anabranch_group_stuck_seconds") < 20.0);
+}
+
 impl Member {
     /// Reads its share to the end and commits as it goes; the numbers of the records.
     async fn read_all(&mut self, reader: &mut Client, at: SliceOffset) -> Vec<i64> {

@@ -241,6 +241,18 @@ pub struct Refusal {
 }
 
 impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 8] = [
+        Self::Split,
+        Self::Steal,
+        Self::Isolate,
+        Self::Merge,
+        Self::Balance,
+        Self::Return,
+        Self::Fold,
+        Self::Plain,
+    ];
+
     /// A word for logs, metrics and JSON; it never changes.
     pub fn code(self) -> &'static str {
         match self {

@@ -50,6 +50,9 @@ pub struct Settled {
 }
 
 impl Ended {
+    /// All ends.
+    pub const ALL: [Self; 3] = [Self::Done, Self::Undone, Self::Overtaken];
+
     /// A word for logs, metrics and JSON; it never changes.
     pub fn code(self) -> &'static str {
         match self {
@@ -187,6 +190,11 @@ impl DecisionLog {
         self.entries.iter().map(|kept| (kept.number, &kept.entry))
     }
 
+    /// The entry of this number, unless it is forgotten.
+    pub fn entry(&self, number: u64) -> Option<&Entry> {
+        self.kept(number).map(|kept| &kept.entry)
+    }
+
     /// Notes what became of a decision; nothing if it is forgotten already.
     pub fn settle(&mut self, number: u64, settled: Settled) {
         let at = self.entries.partition_point(|kept| kept.number < number);
@@ -197,9 +205,12 @@ impl DecisionLog {
 
     /// What became of a decision; none: it is on its way, or is none.
     pub fn settled(&self, number: u64) -> Option<Settled> {
+        self.kept(number)?.settled
+    }
+
+    fn kept(&self, number: u64) -> Option<&Kept> {
         let at = self.entries.partition_point(|kept| kept.number < number);
-        let kept = self.entries.get(at).filter(|kept| kept.number == number);
-        kept.and_then(|kept| kept.settled)
+        self.entries.get(at).filter(|kept| kept.number == number)
     }
 
     /// The number that the next entry will have.

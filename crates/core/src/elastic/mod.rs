@@ -54,6 +54,7 @@ mod plan;
 mod settings;
 mod snapshot;
 mod text;
+mod totals;
 
 #[cfg(test)]
 mod calm_test;
@@ -92,6 +93,7 @@ pub use snapshot::{
     Commits, DividedView, Eligibility, Loose, MemberId, MemberState, MemberView, PartitionView, PlainView,
     Reading, ShareCounts, ShareView, Snapshot, TopicView, Transit,
 };
+pub use totals::{Durations, HANDOVER_BOUNDS_MS, Totals};
 
 /// Answers a question of the planner: pure, so that a recorded question has the recorded answer.
 pub fn decide(inputs: &Inputs) -> Outcome {

@@ -16,7 +16,7 @@ use super::timers::{TimerKey, TimerKind, Timers};
 use super::topics::Topics;
 use crate::codec::CodecError;
 use crate::config::ConsumerGroupSettings;
-use crate::elastic::DecisionLog;
+use crate::elastic::{DecisionLog, Totals};
 use crate::ids::{Now, TopicId};
 use crate::limits::{DECISIONS_PER_GROUP_BYTES_MAX, DECISIONS_PER_GROUP_MAX};
 
@@ -34,6 +34,8 @@ pub struct Coordinator {
     /// What the planner decided and refused, by group. Durable, too.
     pub(super) decisions: Decisions,
     pub(super) elastic: Elastic,
+    /// What the planner did since the process began.
+    pub(super) totals: Totals,
     pub(super) barriers: BTreeMap<String, Barrier>,
     pub(super) timers: Timers,
     pub(super) regexes: Regexes,
@@ -191,6 +193,7 @@ impl Coordinator {
     /// Makes a change and notes it for the journal.
     pub(super) fn record(&mut self, step: &mut Step<'_>, change: GroupChange) {
         self.identities.observe(&self.groups, &change);
+        self.count(&change);
         self.apply(&change);
         step.effects.changes.push(change);
     }

@@ -6,6 +6,7 @@ use anabranch_core::limits::METRIC_SERIES_MAX;
 
 use super::row::{Family, Row, Value, level, rows};
 use super::scrape::{Group, Place, Scrape};
+use super::trend::{OfTopic, Outlook};
 
 rows! {
     MEMBERS: Gauge "kafka_consumergroup_members" ["consumergroup"] "Members of the group";
@@ -14,12 +15,16 @@ rows! {
     LAG: Gauge "kafka_consumergroup_lag" ["consumergroup", "topic", "partition"] "Records from the committed offset to the end of the partition";
     LAG_SUM: Gauge "kafka_consumergroup_lag_sum" ["consumergroup", "topic"] "Sum of the lag over the topic's partitions";
     IDLE: Gauge "anabranch_group_idle_members" ["consumergroup"] "Members that hold no partition, nor a share of one";
+    DESIRED: Gauge "anabranch_group_desired_members" ["consumergroup"] "Members that would read what is unread, and what comes in meanwhile, within a minute, by the speed at which members of the group were seen to work; at most as many as can have work, past the number of partitions where these may be divided; 0 if there is nothing to read";
+    LAG_SECONDS: Gauge "anabranch_group_lag_seconds" ["consumergroup", "topic"] "Age of the batch with the oldest record that is not committed, by the newest of its timestamps, of all partitions of the topic; 0 if everything is read; absent until it is known";
+    STUCK: Gauge "anabranch_group_stuck_seconds" ["consumergroup", "topic"] "For how long the committed offset of a partition has not moved, though there are records behind it and the group has members, as seen by scrapes; of the partition where that is longest";
+    HOTTEST: Gauge "anabranch_group_hottest_slot_share" ["consumergroup", "topic"] "Part of the unread records of a divided partition that lies in its fullest slot, which one member must read alone: 0 to 1; of the partition where it is largest, as counted after the scrape before; absent below 100 records";
     SHARING: Gauge "anabranch_group_sharing_members" ["consumergroup", "topic", "partition"] "Members that share a divided partition; absent while it is not divided";
     MOVING: Gauge "anabranch_group_moving_slots" ["consumergroup", "topic", "partition"] "Of the 4,096 slots of a divided partition, those on their way from one member to another";
     LEFT_OUT: Gauge "anabranch_metric_series_left_out" [] "Series by group and partition that are left out because there are too many; sums by topic are always there";
 }
 
-pub(super) fn families(scrape: &Scrape) -> Vec<Family> {
+pub(super) fn families(scrape: &Scrape, outlook: &Outlook) -> Vec<Family> {
     let all = scrape
         .groups
         .iter()
@@ -44,6 +49,15 @@ pub(super) fn families(scrape: &Scrape) -> Vec<Family> {
                 .iter()
                 .filter_map(|group| Some((of_group(group), level(group.idle?)))),
         ),
+        DESIRED.with(
+            outlook
+                .desired
+                .iter()
+                .map(|(group, desired)| (vec![group.clone()], Value::Count(*desired))),
+        ),
+        of_topics(&LAG_SECONDS, outlook, OfTopic::lag_s),
+        of_topics(&STUCK, outlook, |topic| Some(topic.stuck_s)),
+        of_topics(&HOTTEST, outlook, |topic| topic.hottest),
         places(&SHARING, scrape, |place| Some(level(place.division?.0))),
         places(&MOVING, scrape, |place| Some(level(place.division?.1))),
         LEFT_OUT.with([(Vec::new(), level(all - shown))]),
@@ -59,6 +73,14 @@ fn places(row: &'static Row, scrape: &Scrape, value: impl Fn(&Place) -> Option<V
     row.with(all.take(METRIC_SERIES_MAX).filter_map(|(group, place)| {
         let labels = vec![group.id.clone(), place.topic.clone(), place.partition.to_string()];
         Some((labels, value(place)?))
+    }))
+}
+
+/// A value for each topic of each group.
+fn of_topics(row: &'static Row, outlook: &Outlook, value: impl Fn(&OfTopic) -> Option<f64>) -> Family {
+    row.with(outlook.topics.iter().filter_map(|((group, topic), found)| {
+        let labels = vec![group.clone(), topic.clone()];
+        Some((labels, Value::Real(value(found)?)))
     }))
 }
 
@@ -85,6 +107,9 @@ mod tests {
             partition,
             committed: 10,
             lag: 2,
+            start: 0,
+            end: 12,
+            log: None,
             division: (partition == 0).then_some((3, 17)),
         }
     }
@@ -95,6 +120,7 @@ mod tests {
                 id: "g".to_owned(),
                 members: 4,
                 idle: Some(1),
+                room: 8,
                 places: (0..partitions).map(place).collect(),
             }],
             ..Scrape::default()
@@ -102,7 +128,7 @@ mod tests {
     }
 
     fn family(scrape: &Scrape, name: &str) -> Family {
-        let mut all = families(scrape).into_iter();
+        let mut all = families(scrape, &Outlook::default()).into_iter();
         all.find(|family| family.row.name == name).unwrap()
     }
 

@@ -4,7 +4,9 @@
 //! GET /metrics -> Scrape::take    one look at the core under its lock, and at the store beside it
 //!                  |  wait until the entry behind that look is durable
 //!                  v
-//!              families()         process, clients, storage, topics, groups: one file each, made of table rows
+//!              Insight::look      ... and how it differs from earlier ones: ages, speeds, what stands still
+//!                  v
+//!              families()         process, clients, storage, topics, groups, elastic: one file each, made of table rows
 //!                  |
 //!                  v
 //!              text::render       the format that the scraper asked for
@@ -18,7 +20,9 @@
 //! [`metrics_page`] is the reference in `docs/metrics.md`, from the same rows ([`Row`]).
 
 mod clients;
+mod elastic;
 mod groups;
+mod insight;
 mod process;
 mod reference;
 mod row;
@@ -26,7 +30,9 @@ mod scrape;
 mod storage;
 mod text;
 mod topics;
+mod trend;
 
+pub(crate) use insight::Insight;
 pub use reference::metrics_page;
 
 use std::sync::Arc;
@@ -40,14 +46,16 @@ use crate::broker::Broker;
 use row::{Family, Row};
 use scrape::Scrape;
 use text::Format;
+use trend::Outlook;
 
 /// All rows, in the order in which they are shown.
-const ROWS: [&[Row]; 5] = [
+const ROWS: [&[Row]; 6] = [
     process::ROWS,
     clients::ROWS,
     storage::ROWS,
     topics::ROWS,
     groups::ROWS,
+    elastic::ROWS,
 ];
 
 /// Answers a scrape.
@@ -64,7 +72,8 @@ pub(crate) async fn handle(State(door): State<Door>, headers: HeaderMap) -> Resp
     if broker.shared.durable.reached(scrape.after).await.is_err() {
         return (StatusCode::SERVICE_UNAVAILABLE, "the store has failed\n").into_response();
     }
-    match text::render(families(&broker, &scrape), format) {
+    let outlook = Insight::look(&broker, &scrape);
+    match text::render(families(&broker, &scrape, &outlook), format) {
         Ok(text) => ([(header::CONTENT_TYPE, format.content_type())], text).into_response(),
         Err(error) => {
             tracing::error!(%error, "the metrics cannot be written");
@@ -73,11 +82,12 @@ pub(crate) async fn handle(State(door): State<Door>, headers: HeaderMap) -> Resp
     }
 }
 
-fn families(broker: &Arc<Broker>, scrape: &Scrape) -> Vec<Family> {
+fn families(broker: &Arc<Broker>, scrape: &Scrape, outlook: &Outlook) -> Vec<Family> {
     let mut families = process::families();
     families.extend(clients::families(&broker.shared.metrics));
     families.extend(storage::families(broker, scrape));
     families.extend(topics::families(scrape));
-    families.extend(groups::families(scrape));
+    families.extend(groups::families(scrape, outlook));
+    families.extend(elastic::families(scrape));
     families
 }

@@ -14,7 +14,14 @@ division. Counters begin at 0 with the process. Keys of records are never in a l
 ";
 
 /// Headings of the parts, in the order of [`ROWS`].
-const HEADINGS: [&str; ROWS.len()] = ["Process", "Clients", "Storage", "Topics", "Groups"];
+const HEADINGS: [&str; ROWS.len()] = [
+    "Process",
+    "Clients",
+    "Storage",
+    "Topics",
+    "Groups",
+    "Elastic groups",
+];
 
 /// The page, in Markdown.
 pub fn metrics_page() -> String {
@@ -42,6 +49,13 @@ mod tests {
     use super::super::row::Kind;
     use super::*;
 
+    /// Gauges in seconds.
+    const TIMES: [&str; 3] = [
+        "process_start_time_seconds",
+        "anabranch_group_lag_seconds",
+        "anabranch_group_stuck_seconds",
+    ];
+
     #[test]
     fn names_are_unique_and_say_their_kind_and_unit() {
         let rows: Vec<_> = ROWS.into_iter().flatten().collect();
@@ -58,7 +72,7 @@ mod tests {
             );
             assert_eq!(
                 row.name.ends_with("_seconds"),
-                row.kind == Kind::Histogram || row.name == "process_start_time_seconds",
+                row.kind == Kind::Histogram || TIMES.contains(&row.name),
                 "{}",
                 row.name
             );

@@ -1,11 +1,14 @@
 //! One look at topics and groups.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anabranch_core::cursor::{ChainState, Cursor};
-use anabranch_core::group::{Coordinator, Topics};
-use anabranch_core::ids::{Lsn, Now, TopicId};
-use anabranch_core::node::Partitions;
+use anabranch_core::elastic::{Mode, Totals};
+use anabranch_core::group::Topics;
+use anabranch_core::ids::{LogId, Lsn, Now, TopicId};
+use anabranch_core::node::{Node, Partitions};
+use anabranch_core::queues::Kind as QueueChange;
 
 use crate::broker::{Broker, Core};
 
@@ -16,6 +19,9 @@ pub(super) struct Scrape {
     pub(super) after: Lsn,
     pub(super) node_id: i32,
     pub(super) state_bytes: u64,
+    /// What the planner of elastic groups did.
+    pub(super) totals: Totals,
+    pub(super) queue_changes: BTreeMap<QueueChange, u64>,
     /// In the order of their names.
     pub(super) topics: Vec<Topic>,
     /// In the order of their ids.
@@ -39,6 +45,8 @@ pub(super) struct Group {
     pub(super) members: usize,
     /// Members that hold no partition; `None` where a client assigns them and the broker does not know.
     pub(super) idle: Option<usize>,
+    /// Members that could have work, if each of its topics is divided as far as it may be.
+    pub(super) room: u64,
     /// What it has a committed offset in.
     pub(super) places: Vec<Place>,
 }
@@ -52,6 +60,10 @@ pub(super) struct Place {
     pub(super) committed: i64,
     /// Records from there to the high watermark; never negative.
     pub(super) lag: i64,
+    /// First offset that is there, and high watermark.
+    pub(super) start: i64,
+    pub(super) end: i64,
+    pub(super) log: Option<LogId>,
     /// If it is divided: how many members share it, and how many slots are on their way between them.
     pub(super) division: Option<(usize, usize)>,
 }
@@ -91,34 +103,61 @@ impl Scrape {
             after: node.state_lsn(),
             node_id: node.node_id(),
             state_bytes: core.engine.state_bytes(),
+            totals: groups.totals().clone(),
+            queue_changes: core.engine.queue_changes().clone(),
             topics,
             groups: groups
                 .groups()
                 .keys()
-                .map(|id| group(groups, &partitions, now, id))
+                .map(|id| group(node, &partitions, now, id))
                 .collect(),
         }
     }
 }
 
-fn group(groups: &Coordinator, topics: &Partitions<'_>, now: Now, id: &str) -> Group {
+fn group(node: &Node, topics: &Partitions<'_>, now: Now, id: &str) -> Group {
+    let groups = node.groups();
     let members = groups.members(now, id);
     let idle = members
         .iter()
         .map(|member| member.partitions.map(|held| usize::from(held == 0)))
         .sum();
     let state = groups.groups().get(id);
-    let keys = state.into_iter().flat_map(|group| group.cursors.keys());
+    let keys = || state.into_iter().flat_map(|group| group.cursors.keys());
+    let read: BTreeSet<TopicId> = keys().map(|(topic, _)| *topic).collect();
+    let room = read
+        .into_iter()
+        .map(|topic| room(node, topics, id, topic, members.is_empty()));
     Group {
         id: id.to_owned(),
         members: members.len(),
         idle,
-        places: keys.filter_map(|key| place(groups, topics, id, *key)).collect(),
+        room: room.fold(0, u64::saturating_add),
+        places: keys().filter_map(|key| place(node, topics, id, *key)).collect(),
     }
 }
 
-fn place(groups: &Coordinator, topics: &Partitions<'_>, group: &str, key: (TopicId, i32)) -> Option<Place> {
+/// Members that could have work in a topic: one for each partition, or as many as may share each of them.
+fn room(node: &Node, topics: &Partitions<'_>, group: &str, topic: TopicId, is_empty: bool) -> u64 {
+    let found = topics.by_id(topic);
+    let partitions = found.map_or(0, |topic| topic.partitions.unsigned_abs().into());
+    // Who is not there is not known to be unable to share.
+    let may_share = || match is_empty {
+        true => topics.excluded_from_division(topic).is_none(),
+        false => node.groups().eligibility(topics, group, topic).is_ok(),
+    };
+    match topics.elastic_mode(group, topic) {
+        Mode::Slices if may_share() => {
+            let sharers = u64::from(topics.elastic(group, topic).slices_max);
+            sharers.saturating_mul(partitions)
+        }
+        Mode::Slices | Mode::Queues | Mode::Off => partitions,
+    }
+}
+
+fn place(node: &Node, topics: &Partitions<'_>, group: &str, key: (TopicId, i32)) -> Option<Place> {
     let topic = topics.by_id(key.0)?;
+    let groups = node.groups();
     let committed = groups.committed(group, key)?;
     let (start, end) = (topics.log_start(key.0, key.1), topics.log_end(key.0, key.1));
     Some(Place {
@@ -126,8 +165,18 @@ fn place(groups: &Coordinator, topics: &Partitions<'_>, group: &str, key: (Topic
         partition: key.1,
         committed,
         lag: end.saturating_sub(committed.max(start)).max(0),
+        start,
+        end,
+        log: node.topic_by_id(key.0).and_then(|topic| topic.log(key.1)),
         division: groups.cursor_of(group, key).and_then(division),
     })
+}
+
+impl Place {
+    /// The oldest offset that is unread.
+    pub(super) fn from(&self) -> i64 {
+        self.committed.max(self.start)
+    }
 }
 
 fn division(cursor: &Cursor) -> Option<(usize, usize)> {

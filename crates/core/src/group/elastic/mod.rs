@@ -37,6 +37,7 @@
 mod act;
 mod activity;
 mod average;
+mod counted;
 mod eligible;
 mod family;
 mod flow;

@@ -165,6 +165,7 @@ impl Coordinator {
     fn refuse(&mut self, step: &mut Step<'_>, group: &str, refusal: Refusal) {
         let repeated = self.decisions.get(group).and_then(|log| log.repeated(&refusal));
         if let Some(number) = repeated {
+            self.totals.add_refusal(&refusal.why_not);
             let again = self.elastic.group_mut(group).repeated.entry(number).or_default();
             *again = again.saturating_add(1);
             return;

@@ -1,7 +1,9 @@
 //! What became of decisions, and how long that took.
 
+use std::collections::BTreeMap;
+
 use super::moves_test::{World, moved};
-use crate::elastic::{Ended, Entry, Outcome, Settled};
+use crate::elastic::{Ended, Entry, Kind, Outcome, Settled, Totals};
 
 impl World {
     /// Kind of each decision, and what became of it.
@@ -140,4 +142,46 @@ fn a_pause_survives_a_restart() {
     world.bench.restart();
     world.live(8);
     assert_eq!(world.kinds(), ["split"]);
+}
+
+#[test]
+fn totals_count_decisions_by_kind_and_end_and_every_refusal_and_begin_anew_at_a_restart() {
+    let mut world = World::with_backlog(&["a", "b"], 100_000);
+    world.live(8);
+    world.work("b", 40_000);
+    world.hold("a", 5_000);
+    world.join("c");
+    world.live(32);
+    let totals = world.bench.coordinator.totals();
+    let ends = world.ends();
+    let of_kind = |kind: Kind| ends.iter().filter(move |(code, _)| *code == kind.code());
+    for kind in Kind::ALL {
+        assert_eq!(totals.decided(kind), of_kind(kind).count() as u64, "{kind:?}");
+        let counted = totals.handovers().iter().filter(|((of, _), _)| *of == kind);
+        let counted: u64 = counted.map(|(_, durations)| durations.count()).sum();
+        let ended = of_kind(kind).filter(|(_, settled)| settled.is_some()).count() as u64;
+        assert_eq!(counted, ended, "{kind:?}");
+    }
+    assert!(totals.decided(Kind::Return) > 0);
+    let undone = totals
+        .handovers()
+        .iter()
+        .filter(|((_, end), _)| *end == Ended::Undone);
+    let sums: Vec<u64> = undone.map(|(_, durations)| durations.sum_ms).collect();
+    assert_eq!(sums, [30_000]);
+
+    // Too little to divide: the member without work is told so again and again.
+    let mut world = World::with_backlog(&["a", "b"], 500);
+    world.live(8);
+    let entries = world.bench.coordinator.decisions_of("g");
+    let refusals = entries.filter_map(|(_, entry, again)| match entry {
+        Entry::Refused { refusal, times, .. } => Some((refusal.why_not.code(), times + again)),
+        Entry::Decided(_) => None,
+    });
+    let refusals: BTreeMap<&str, u64> = refusals.collect();
+    assert!(refusals["below-threshold"] > 1, "{refusals:?}");
+    assert_eq!(*world.bench.coordinator.totals().refused(), refusals);
+
+    world.bench.restart();
+    assert_eq!(*world.bench.coordinator.totals(), Totals::default());
 }
