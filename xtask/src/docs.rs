@@ -51,15 +51,20 @@ fn run_checks() -> Result<usize> {
 pub(crate) fn run(args: &[String]) -> Result<String> {
     if !args.iter().any(|arg| arg == "--check") {
         say("writing generated documents");
-        // The test that holds the pages of reference against the program rewrites them under this variable.
-        let status = Command::new("cargo")
-            .args(["test", "--quiet", "--package", "anabranch", "pages_of_reference"])
-            .env("UPDATE_DOCS", "1")
-            .current_dir(root())
-            .status()
-            .context("cannot start cargo")?;
-        if !status.success() {
-            bail!("writing the documents ended with {status}");
+        // The tests that hold the generated documents against the program rewrite them under this variable.
+        for (package, test) in [
+            ("anabranch", "pages_of_reference"),
+            ("anabranch-server", "the_description_of_the_api"),
+        ] {
+            let status = Command::new("cargo")
+                .args(["test", "--quiet", "--package", package, test])
+                .env("UPDATE_DOCS", "1")
+                .current_dir(root())
+                .status()
+                .context("cannot start cargo")?;
+            if !status.success() {
+                bail!("writing the documents ended with {status}");
+            }
         }
     }
     Ok(format!("{} documents", run_checks()?))

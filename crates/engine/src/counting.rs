@@ -185,7 +185,8 @@ impl<J: Journal> Engine<J> {
         self.count_tasks(self.node.groups().counts_of_divided(now, &topics, group))
     }
 
-    fn count_tasks(&self, wanted: impl IntoIterator<Item = CountWanted>) -> Vec<CountTask> {
+    /// What is to be counted, with the logs that it is in; what does not exist is left out.
+    pub fn count_tasks(&self, wanted: impl IntoIterator<Item = CountWanted>) -> Vec<CountTask> {
         let partitions = self.node.partitions();
         let task = |wanted: CountWanted| {
             let log = self.log_of((wanted.topic, wanted.partition))?;

@@ -19,7 +19,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anabranch_core::cursor::Record;
 use anabranch_core::elastic::Snapshot;
-use anabranch_core::group::{Caller, Connection, Coordinator, Effects, Order, Ordered, Token, Topics};
+use anabranch_core::group::{
+    Caller, Connection, Coordinator, CountWanted, Effects, Order, Ordered, Token, Topics,
+};
 use anabranch_core::ids::{LogId, Lsn, Now, Offset};
 use anabranch_core::limits::SCAN_CACHE_BYTES_MAX;
 use anabranch_core::node::{LogEffect, Node};
@@ -307,6 +309,11 @@ impl Broker {
         let core = self.lock();
         let now = core.group_clock.now(self.clock.now());
         core.engine.count_tasks_of(now, group)
+    }
+
+    /// The tasks of counting that.
+    pub(crate) fn count_tasks(&self, wanted: impl Iterator<Item = CountWanted>) -> Vec<CountTask> {
+        self.lock().engine.count_tasks(wanted)
     }
 
     /// Stops the planner for a group, or lets it go on, and the entry to wait for. `None`: there is no such group.

@@ -29,8 +29,12 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// Sockets for Kafka clients. Port 0 takes a free one ([`crate::Running::addresses`] tells which).
     pub listeners: Vec<Listener>,
-    /// `HOST:PORT` for `/healthz` and `/readyz`; `None` serves no HTTP.
+    /// `HOST:PORT` for the console, its API, metrics and health; `None` serves no HTTP.
     pub http: Option<String>,
+    /// Names besides addresses, `localhost` and names without a dot that the console and its API answer to; `*` is every name.
+    pub http_hosts: Vec<String>,
+    /// File with the token that lets orders in from other machines; `None` lets none in.
+    pub http_token_file: Option<PathBuf>,
     /// Whether the server is to start only if [`Config::http`] is free. An address that nobody chose need not be.
     pub http_required: bool,
     /// When a produce is acknowledged.
@@ -129,6 +133,8 @@ impl Default for Config {
             data_dir: PathBuf::from("anabranch-data"),
             listeners: Vec::new(),
             http: None,
+            http_hosts: Vec::new(),
+            http_token_file: None,
             http_required: true,
             durability: Durability::Durable,
             node_id: 1,

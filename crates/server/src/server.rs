@@ -7,7 +7,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use anabranch_store::{Disk, Event, OpenError, RealDisk, Store};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
+use crate::admin::guard::{Guard, parse_token};
 use crate::background;
 use crate::broker::{Broker, Parts};
 use crate::budget::{Budget, RequestBudget};
@@ -56,6 +57,14 @@ pub enum StartError {
     /// The thread that opened the data folder was lost.
     #[error("the data folder could not be opened: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
+    /// The token of the HTTP listener cannot be had.
+    #[error("cannot take the token from {} (http.token.file): {why}", path.display())]
+    Token {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
     /// No address to listen on.
     #[error("no listener is configured: give at least one address as HOST:PORT")]
     NoListener,
@@ -178,7 +187,8 @@ async fn serve_http(
     let Some(bind) = &config.http else {
         return Ok(None);
     };
-    match http::spawn(bind, Arc::clone(shared), Arc::clone(door)).await {
+    let guard = guard(config)?;
+    match http::spawn(bind, Arc::clone(shared), Arc::clone(door), guard).await {
         Ok(serving) => Ok(Some(serving)),
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse && !config.http_required => {
             tracing::warn!(
@@ -191,6 +201,22 @@ async fn serve_http(
             error,
         }),
     }
+}
+
+/// Who may ask and order over HTTP, with the token from its file.
+fn guard(config: &Config) -> Result<Guard, StartError> {
+    let read = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
+        text.and_then(|text| parse_token(&text))
+            .map_err(|why| StartError::Token {
+                path: path.clone(),
+                why,
+            })
+    };
+    Ok(Guard {
+        hosts: config.http_hosts.clone(),
+        token: config.http_token_file.as_ref().map(read).transpose()?,
+    })
 }
 
 /// Opens the data folder, on a thread that may wait for the disk, and brings the state back.

@@ -98,8 +98,9 @@ fn group(first: &str, second: &str) -> Value {
                 {"member": first, "slice": 2, "position": 300, "end": null, "slots": 2048,
                  "slot_runs": [[0, 2046], [4095, 4095]], "remaining": 400, "remaining_exact": false, "handed_out": 0}
             ],
-            "transits": [{"from": first, "to": second, "slots": 2000, "remaining": 240, "since_ms": 7}],
-            "loose": [{"slots": 48, "remaining": 10, "to": null}]
+            "transits": [{"from": first, "to": second, "slots": 2000, "remaining": 240, "since_ms": 7,
+                          "slot_runs": [[2047, 4046]]}],
+            "loose": [{"slots": 48, "remaining": 10, "to": null, "slot_runs": [[4047, 4094]]}]
         }]
     })
 }

@@ -6,10 +6,21 @@
 //!
 //! Fields that are unknown to a reader are ignored, so that a newer server can say more.
 
+mod messages;
+mod offsets;
+mod overview;
+mod topic;
+
 use serde::{Deserialize, Serialize};
+
+pub use messages::{Header, Message, Messages, Text};
+pub use offsets::{Offsets, Place, Reset, ResetOrder, ResetStep, ResetTo};
+pub use overview::{GroupRow, Overview, TopicRow, Totals};
+pub use topic::{Config, Reader, Topic, TopicPartition};
 
 /// A group, from one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Group {
     /// Id of the group.
     pub group: String,
@@ -27,6 +38,7 @@ pub struct Group {
 
 /// Whether partitions of a group may be divided, and if not, why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Elastic {
     /// The value of `elastic.mode` that holds for the group.
     pub mode: String,
@@ -40,6 +52,7 @@ pub struct Elastic {
 
 /// A member of a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Member {
     /// Id of the member, as in Kafka's tools.
     pub member: String,
@@ -61,6 +74,7 @@ pub struct Member {
 
 /// What a member is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum MemberState {
     /// It holds nothing.
@@ -97,6 +111,7 @@ impl MemberState {
 
 /// A group's position in a partition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Partition {
     /// Name of the topic.
     pub topic: String,
@@ -118,10 +133,24 @@ pub struct Partition {
     pub transits: Vec<Transit>,
     /// Slots that nobody holds.
     pub loose: Vec<Loose>,
+    /// Records that are not yet done, by bands of equally many neighbouring slots; only if it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bands: Option<Bands>,
+}
+
+/// Records that are not yet done, by bands of slots.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Bands {
+    /// Records of each band, from slot 0 on.
+    pub unread: Vec<u64>,
+    /// Whether all records were counted; else it is an estimate from a sample.
+    pub exact: bool,
 }
 
 /// The form of a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
     /// One offset, as in Kafka.
@@ -132,6 +161,7 @@ pub enum Form {
 
 /// What a member holds of a partition. A plain partition has one, of all slots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Share {
     /// Id of the member.
     pub member: String,
@@ -155,6 +185,7 @@ pub struct Share {
 
 /// Slots on their way from one member to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Transit {
     /// Who works off what it was sent of these slots.
     pub from: String,
@@ -166,10 +197,14 @@ pub struct Transit {
     pub remaining: u64,
     /// For how long, milliseconds.
     pub since_ms: u64,
+    /// The slots, as runs from the first to the last of each, both included.
+    #[serde(default)]
+    pub slot_runs: Vec<[u16; 2]>,
 }
 
 /// Slots that nobody holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Loose {
     /// How many slots.
     pub slots: u32,
@@ -177,10 +212,14 @@ pub struct Loose {
     pub remaining: u64,
     /// Who will get them; `None` if that is not decided.
     pub to: Option<String>,
+    /// The slots, as runs from the first to the last of each, both included.
+    #[serde(default)]
+    pub slot_runs: Vec<[u16; 2]>,
 }
 
 /// Decisions in the order in which they were taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Decisions {
     /// The decisions.
     pub decisions: Vec<Decision>,
@@ -191,6 +230,7 @@ pub struct Decisions {
 
 /// What the planner decided, or decided not to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Decision {
     /// Number in the log of decisions, from 1; rises by each. 0 in a plan, which is not kept.
     pub seq: u64,
@@ -216,6 +256,9 @@ pub struct Decision {
     pub to: Vec<String>,
     /// How many slots move.
     pub slots: u32,
+    /// Which slots go from whom to whom; empty for refusals and for decisions about queues.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moves: Vec<Move>,
     /// Members with their remaining records before the decision; for queues `write` and `read` with their counts.
     pub before: Vec<(String, u64)>,
     /// The same behind it, as planned.
@@ -228,8 +271,25 @@ pub struct Decision {
     pub count: u64,
 }
 
+/// Slots of a partition that go from one member to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Move {
+    /// Name of the topic.
+    pub topic: String,
+    /// Number of the partition.
+    pub partition: i32,
+    /// From whom; `None`: nobody had them.
+    pub from: Option<String>,
+    /// To whom; the same as `from` for what a member keeps.
+    pub to: String,
+    /// The slots, as runs from the first to the last of each, both included.
+    pub slot_runs: Vec<[u16; 2]>,
+}
+
 /// Whether a decision was to do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Something was done.
@@ -240,6 +300,7 @@ pub enum Verdict {
 
 /// What was counted since the process began. Numbers only grow, and say nothing about each other at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Counters {
     /// Bytes of changes of the broker's own state that were appended: topics, groups, cursors, decisions.
     pub state_bytes_total: u64,
@@ -253,6 +314,7 @@ pub struct Counters {
 
 /// An operator's order to split or merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Order {
     /// Name of the topic.
     pub topic: String,
@@ -269,6 +331,7 @@ pub struct Order {
 
 /// Why a request did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Refusal {
     /// The error.
     pub error: RefusalDetail,
@@ -276,6 +339,7 @@ pub struct Refusal {
 
 /// Code and message of an error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RefusalDetail {
     /// Name of the error, for programs.
     pub code: String,
@@ -285,6 +349,7 @@ pub struct RefusalDetail {
 
 /// A topic in queue mode, from one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Queues {
     /// Name of the topic.
     pub topic: String,
@@ -318,6 +383,7 @@ pub struct Queues {
 
 /// Records of a queue that a group has not read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unread {
     /// The group.
     pub group: String,
@@ -329,6 +395,7 @@ pub struct Unread {
 
 /// A group that reads a topic in queue mode.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QueueGroup {
     /// The group.
     pub group: String,
@@ -342,6 +409,7 @@ pub struct QueueGroup {
 
 /// The settings `elastic.queues.*` of a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QueueSettings {
     /// Fewest queues.
     pub min: u32,
@@ -359,6 +427,7 @@ pub struct QueueSettings {
 
 /// An operator's wish for a number of queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct QueueWish {
     /// How many; `None`: as many as the largest group has instances.
     pub count: Option<u32>,

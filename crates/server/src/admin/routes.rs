@@ -1,9 +1,7 @@
 //! The administration API: requests over HTTP to the engine and back.
 //!
-//! Reading is free; what changes something is for programs on this machine, since nobody is asked who they are: the
-//! request must come from a loopback address, and not from a page of another origin.
+//! Reading is free; who may order is said in [`super::guard`].
 
-use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -12,17 +10,18 @@ use anabranch_core::ids::{Lsn, TopicId};
 use anabranch_core::node::QueueOrder;
 use anabranch_engine::counting::Counted;
 use anabranch_wire::ErrorCode;
-use axum::extract::{ConnectInfo, Path, Query, Request, State};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
-use axum::http::header::ORIGIN;
-use axum::middleware::{self, Next};
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
 
+use super::groups::{count, no_group};
 use super::model::{Counters, Decisions, Order as OrderBody, QueueWish, Refusal, RefusalDetail};
-use super::view;
+use super::state::Admin;
+use super::{decisions, events, groups, guard, messages, offsets, overview, topics, view};
 use crate::broker::Broker;
 
 /// Longest wait for a decision, whatever a request asks for.
@@ -37,50 +36,48 @@ const COUNTS_MAX: usize = 4;
 /// How requests find the broker: it is made after the listener, and ends before it.
 pub(crate) type Door = Arc<std::sync::OnceLock<Weak<Broker>>>;
 
+/// A path and its handler.
+pub(super) type Route = (&'static str, MethodRouter<Admin>);
+
+/// What is asked by GET and changes nothing.
+pub(super) fn reads() -> Vec<Route> {
+    vec![
+        ("/api/v1/overview", get(overview)),
+        ("/api/v1/groups/{group}", get(groups::group)),
+        ("/api/v1/groups/{group}/offsets", get(offsets::offsets)),
+        ("/api/v1/groups/{group}/plan", get(plan)),
+        ("/api/v1/topics/{topic}", get(topics::topic)),
+        ("/api/v1/topics/{topic}/messages", get(messages::messages)),
+        ("/api/v1/topics/{topic}/queues", get(queues)),
+        ("/api/v1/decisions", get(decided)),
+        ("/api/v1/events", get(events::events)),
+        ("/api/v1/counters", get(counters)),
+    ]
+}
+
+/// What is ordered by POST.
+pub(super) fn orders() -> Vec<Route> {
+    vec![
+        ("/api/v1/groups/{group}/split", post(split)),
+        ("/api/v1/groups/{group}/merge", post(merge)),
+        ("/api/v1/groups/{group}/pause", post(pause)),
+        ("/api/v1/groups/{group}/resume", post(resume)),
+        ("/api/v1/groups/{group}/reset", post(offsets::reset)),
+        ("/api/v1/topics/{topic}/queues/wish", post(wish_queues)),
+        ("/api/v1/topics/{topic}/queues/force", post(force_queues)),
+    ]
+}
+
 /// The routes, to be nested under nothing.
-pub(crate) fn routes(door: Door) -> Router {
-    let orders = Router::new()
-        .route("/api/v1/groups/{group}/split", post(split))
-        .route("/api/v1/groups/{group}/merge", post(merge))
-        .route("/api/v1/groups/{group}/pause", post(pause))
-        .route("/api/v1/groups/{group}/resume", post(resume))
-        .route("/api/v1/topics/{topic}/queues/wish", post(wish_queues))
-        .route("/api/v1/topics/{topic}/queues/force", post(force_queues))
-        .layer(middleware::from_fn(only_from_here));
-    Router::new()
-        .route("/api/v1/groups/{group}", get(group))
-        .route("/api/v1/groups/{group}/plan", get(plan))
-        .route("/api/v1/topics/{topic}/queues", get(queues))
-        .route("/api/v1/decisions", get(decisions))
-        .route("/api/v1/counters", get(counters))
-        .merge(orders)
-        .with_state(door)
+pub(crate) fn routes(admin: Admin) -> Router {
+    let add = |router: Router<Admin>, (path, handler): Route| router.route(path, handler);
+    let orders = orders().into_iter().fold(Router::new(), add);
+    let orders = orders.layer(middleware::from_fn_with_state(admin.guard(), guard::may_order));
+    let all = reads().into_iter().fold(Router::new(), add).merge(orders);
+    all.with_state(admin)
 }
 
-/// Lets through what comes from this machine, and from no page of another origin.
-async fn only_from_here(
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    request: Request,
-    next: Next,
-) -> Response {
-    if !peer.ip().is_loopback() {
-        return refused(
-            StatusCode::FORBIDDEN,
-            "forbidden",
-            "orders are taken from this machine only; run the command where the broker runs",
-        );
-    }
-    if request.headers().contains_key(ORIGIN) {
-        return refused(
-            StatusCode::FORBIDDEN,
-            "forbidden",
-            "orders are not taken from web pages",
-        );
-    }
-    next.run(request).await
-}
-
-fn refused(status: StatusCode, code: &str, message: &str) -> Response {
+pub(super) fn refused(status: StatusCode, code: &str, message: &str) -> Response {
     let error = RefusalDetail {
         code: code.to_owned(),
         message: message.to_owned(),
@@ -100,36 +97,31 @@ pub(crate) fn broker(door: &Door) -> Result<Arc<Broker>, Box<Response>> {
     })
 }
 
-fn no_group(group: &str) -> Response {
-    let text = format!("there is no group {group:?} whose partitions the broker assigns");
-    refused(StatusCode::NOT_FOUND, "not-found", &text)
+/// Which rows are wanted.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Rows {
+    /// Only topics and groups with this in their names.
+    contains: Option<String>,
+    /// At most so many of each, and never more than 1,000.
+    limit: Option<usize>,
 }
 
-async fn group(State(door): State<Door>, Path(group): Path<String>) -> Response {
-    let broker = match broker(&door) {
+async fn overview(State(admin): State<Admin>, Query(rows): Query<Rows>) -> Response {
+    let broker = match broker(admin.door()) {
         Ok(broker) => broker,
         Err(response) => return *response,
     };
-    let counted = count_divided(&broker, &group).await;
-    match view::group(&broker, &group, &counted) {
-        Some(group) => Json(group).into_response(),
-        None => no_group(&group),
+    match rows {
+        Rows {
+            contains: None,
+            limit: None,
+        } => Json(&*admin.overview(&broker)).into_response(),
+        Rows { contains, limit } => {
+            let rows_max = limit.unwrap_or(overview::ROWS_MAX).min(overview::ROWS_MAX);
+            Json(admin.overview_of(&broker, &contains.unwrap_or_default(), rows_max)).into_response()
+        }
     }
-}
-
-/// Counts what is left of divided partitions, so that the picture is exact.
-async fn count_divided(broker: &Arc<Broker>, group: &str) -> Counted {
-    let tasks = broker.count_tasks_of(group);
-    count(broker, tasks).await.unwrap_or_default()
-}
-
-async fn count(broker: &Arc<Broker>, tasks: Vec<anabranch_engine::counting::CountTask>) -> Option<Counted> {
-    if tasks.is_empty() {
-        return Some(Counted::default());
-    }
-    let broker = Arc::clone(broker);
-    let counted = tokio::task::spawn_blocking(move || broker.count(&tasks)).await;
-    counted.ok()?.ok()
 }
 
 async fn counters(State(door): State<Door>) -> Response {
@@ -223,11 +215,11 @@ fn told(group: &str, ordered: &Ordered) -> Decisions {
     let decided = ordered
         .decisions
         .iter()
-        .map(|decision| view::decided(group, 0, decision));
+        .map(|decision| decisions::decided(group, 0, decision));
     let refused = ordered
         .refusals
         .iter()
-        .map(|refusal| view::refused(group, 0, refusal, 1));
+        .map(|refusal| decisions::refused(group, 0, refusal, 1));
     Decisions {
         decisions: decided.chain(refused).collect(),
         next: None,
@@ -243,7 +235,7 @@ async fn resume(State(door): State<Door>, Path(group): Path<String>) -> Response
 }
 
 /// What was done may be acknowledged: it is durable, as everything is that is acknowledged. Else the answer that says so.
-async fn durable(broker: &Broker, after: Lsn) -> Result<(), Box<Response>> {
+pub(super) async fn durable(broker: &Broker, after: Lsn) -> Result<(), Box<Response>> {
     let reached = broker.shared.durable.reached(after).await;
     reached.map_err(|_| {
         let text = "the store has failed; nothing is acknowledged any more";
@@ -318,14 +310,19 @@ async fn order_queues(door: &Door, topic: &str, order: QueueOrder) -> Response {
 
 /// Which decisions are asked for.
 #[derive(Debug, Deserialize)]
-struct Wanted {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Wanted {
+    /// Only those about this group.
     group: Option<String>,
+    /// The oldest behind this number; left out: the latest.
     after: Option<u64>,
+    /// At most so many, and never more than 1,000.
     limit: Option<usize>,
+    /// How long to wait for the first one, at most 60,000 milliseconds; 0 if left out.
     wait_ms: Option<u64>,
 }
 
-async fn decisions(State(door): State<Door>, Query(wanted): Query<Wanted>) -> Response {
+async fn decided(State(door): State<Door>, Query(wanted): Query<Wanted>) -> Response {
     let broker = match broker(&door) {
         Ok(broker) => broker,
         Err(response) => return *response,
@@ -335,15 +332,15 @@ async fn decisions(State(door): State<Door>, Query(wanted): Query<Wanted>) -> Re
     let limit = wanted.limit.unwrap_or(DECISIONS_MAX).min(DECISIONS_MAX);
     loop {
         // Registered before the look, so that a decision in between is not missed.
-        let decided = broker.decided.notified();
-        tokio::pin!(decided);
-        decided.as_mut().enable();
-        let found = view::decisions(&broker, wanted.group.as_deref(), wanted.after, limit);
+        let news = broker.decided.notified();
+        tokio::pin!(news);
+        news.as_mut().enable();
+        let found = decisions::list(&broker, wanted.group.as_deref(), wanted.after, limit);
         if !found.decisions.is_empty() || tokio::time::Instant::now() >= deadline {
             return Json(found).into_response();
         }
         tokio::select! {
-            () = decided => {}
+            () = news => {}
             () = tokio::time::sleep_until(deadline) => {}
         }
     }

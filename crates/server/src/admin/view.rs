@@ -1,22 +1,31 @@
 //! From what the core knows of groups to the documents of the administration API.
 
+use std::collections::BTreeSet;
+
 use anabranch_core::cursor::{ChainState, ChainView, Cursor};
-use anabranch_core::elastic::{
-    self, Change, Eligibility, Entry, MemberView, Precision, Reading, ShareView, Snapshot,
-};
+use anabranch_core::elastic::{self, Eligibility, MemberView, Precision, Reading, ShareView, Snapshot};
 use anabranch_core::group::Topics;
 use anabranch_core::ids::{Now, TopicId};
 use anabranch_core::slots::SlotSet;
 use anabranch_engine::counting::Counted;
 
 use super::model::{
-    Decision, Decisions, Elastic, Form, Group, Loose, Member, MemberState, Partition, QueueGroup,
-    QueueSettings, Queues, Share, Transit, Unread, Verdict,
+    Elastic, Form, Group, Loose, Member, MemberState, Partition, QueueGroup, QueueSettings, Queues, Share,
+    Transit, Unread,
 };
+use super::state::Wish;
+use super::{bands, decisions};
 use crate::broker::{Broker, Core};
 
-/// A group as it is now; `None` if there is none whose partitions the broker assigns.
-pub(super) fn group(broker: &Broker, group: &str, counted: &Counted) -> Option<Group> {
+/// A group as it is now, with bands for the partitions in `banded`; `None` if there is none whose partitions the broker
+/// assigns.
+pub(super) fn group(
+    broker: &Broker,
+    wish: &Wish,
+    counted: &Counted,
+    banded: &BTreeSet<(TopicId, i32)>,
+) -> Option<Group> {
+    let group = wish.group.as_str();
     let (snapshot, now) = broker.look_at(group, counted)?;
     broker.with(|core| {
         let described = core.node().groups().describe(&core.node().partitions(), group);
@@ -33,9 +42,18 @@ pub(super) fn group(broker: &Broker, group: &str, counted: &Counted) -> Option<G
             protocol: if is_consumer { "consumer" } else { "classic" }.to_owned(),
             elastic: elastic(core, group, &snapshot),
             members: members(core, group, &snapshot, now),
-            partitions: partitions(core, group, &snapshot, now),
+            partitions: partitions(core, wish, &snapshot, now, banded),
         })
     })
+}
+
+/// The name of a mode, as in `elastic.mode`.
+pub(super) fn mode_name(mode: elastic::Mode) -> &'static str {
+    match mode {
+        elastic::Mode::Slices => "slices",
+        elastic::Mode::Queues => "queues",
+        elastic::Mode::Off => "off",
+    }
 }
 
 /// A group may be divided if one of its topics may; else the reason is that of the first.
@@ -50,12 +68,7 @@ fn elastic(core: &Core, group: &str, snapshot: &Snapshot) -> Elastic {
         _ => None,
     };
     Elastic {
-        mode: match mode.unwrap_or_default() {
-            elastic::Mode::Slices => "slices",
-            elastic::Mode::Queues => "queues",
-            elastic::Mode::Off => "off",
-        }
-        .to_owned(),
+        mode: mode_name(mode.unwrap_or_default()).to_owned(),
         eligible: reason.is_none(),
         reason,
         paused: snapshot.paused,
@@ -102,17 +115,36 @@ fn member_state(state: elastic::MemberState) -> MemberState {
     }
 }
 
-fn partitions(core: &Core, group: &str, snapshot: &Snapshot, now: Now) -> Vec<Partition> {
+fn partitions(
+    core: &Core,
+    wish: &Wish,
+    snapshot: &Snapshot,
+    now: Now,
+    banded: &BTreeSet<(TopicId, i32)>,
+) -> Vec<Partition> {
     let mut all = Vec::new();
     for (topic, view) in &snapshot.topics {
+        if wish.topic.as_ref().is_some_and(|wanted| *wanted != view.name) {
+            continue;
+        }
         for (number, partition) in &view.partitions {
+            let key = (*topic, *number);
             let place = Place {
                 core,
-                group,
-                key: (*topic, *number),
+                group: &wish.group,
+                key,
                 name: &view.name,
             };
-            all.extend(place.show(&partition.reading, now));
+            let shown = place.show(&partition.reading, now);
+            all.extend(shown.map(|shown| {
+                Partition {
+                    bands: banded
+                        .contains(&key)
+                        .then(|| bands::of(&partition.reading, wish.bands))
+                        .flatten(),
+                    ..shown
+                }
+            }));
         }
     }
     all
@@ -171,6 +203,7 @@ impl Place<'_> {
             shares,
             transits,
             loose,
+            bands: None,
         })
     }
 
@@ -226,7 +259,7 @@ fn share(
     }
 }
 
-fn runs(slots: &SlotSet) -> Vec<[u16; 2]> {
+pub(super) fn runs(slots: &SlotSet) -> Vec<[u16; 2]> {
     let runs = slots.runs().into_iter();
     runs.map(|(first, last)| [first.get(), last.get()]).collect()
 }
@@ -238,6 +271,7 @@ fn transit(transit: &elastic::Transit, now: Now) -> Transit {
         slots: transit.slots.len() as u32,
         remaining: transit.remaining,
         since_ms: now.mono_ms.saturating_sub(transit.since_ms),
+        slot_runs: runs(&transit.slots),
     }
 }
 
@@ -246,6 +280,7 @@ fn loose_slots(loose: &elastic::Loose) -> Loose {
         slots: loose.slots.len() as u32,
         remaining: loose.remaining,
         to: loose.promised.clone(),
+        slot_runs: runs(&loose.slots),
     }
 }
 
@@ -284,163 +319,6 @@ pub(super) fn queues(broker: &Broker, topic: &str) -> Option<Queues> {
             shrink_grace_ms: settings.shrink_grace_ms,
             group_ttl_ms: settings.group_ttl_ms,
         },
-        decisions: broker.with(|core| queue_decisions(core, |name| name == topic)),
+        decisions: broker.with(|core| decisions::of_queues(core, topic)),
     })
-}
-
-/// What was decided about the queues of some topics.
-fn queue_decisions(core: &Core, concerns: impl Fn(&str) -> bool) -> Vec<Decision> {
-    let state = core.node().state();
-    let of_topic = |(id, log): (&TopicId, &anabranch_core::queues::QueueLog)| {
-        let name = state.topic_by_id(*id).map(|topic| topic.name.clone());
-        let name = name.filter(|name| concerns(name));
-        let decided = name.map(|name| {
-            let entries = log.entries();
-            let all = entries.map(|(number, decision)| queue_decision(&name, number, decision));
-            all.collect::<Vec<Decision>>()
-        });
-        decided.unwrap_or_default()
-    };
-    state.queue_logs().iter().flat_map(of_topic).collect()
-}
-
-/// A decision about the queues of a topic as a document.
-fn queue_decision(topic: &str, number: u64, decision: &anabranch_core::queues::Decision) -> Decision {
-    let counts = |(write, read): (u32, u32)| {
-        vec![
-            ("write".to_owned(), u64::from(write)),
-            ("read".to_owned(), u64::from(read)),
-        ]
-    };
-    Decision {
-        seq: seq(decision.at_ms, number),
-        time_ms: decision.at_ms,
-        group: decision.why.group().unwrap_or_default().to_owned(),
-        topic: topic.to_owned(),
-        partition: -1,
-        kind: decision.kind.code().to_owned(),
-        outcome: Verdict::Decided,
-        reason: decision.why.code().to_owned(),
-        text: decision.sentence(),
-        from: None,
-        to: Vec::new(),
-        slots: 0,
-        before: counts(decision.before),
-        after: counts(decision.after),
-        result: None,
-        handover_ms: None,
-        count: 1,
-    }
-}
-
-/// The decisions behind `after`, of one group or of all, in the order of time.
-pub(super) fn decisions(broker: &Broker, group: Option<&str>, after: Option<u64>, limit: usize) -> Decisions {
-    let mut found: Vec<Decision> = broker.with(|core| {
-        let groups = core.node().groups();
-        let all = groups.groups_with_decisions();
-        let of_queues = queue_decisions(core, |_| true).into_iter();
-        let of_queues = of_queues.filter(|one| group.is_none_or(|group| group == one.group));
-        all.filter(|id| group.is_none_or(|group| group == *id))
-            .flat_map(|id| {
-                groups
-                    .decisions_of(id)
-                    .map(move |(number, entry, again)| match entry {
-                        Entry::Decided(decision) => {
-                            let settled = groups.settled(id, number);
-                            Decision {
-                                result: settled.map(|settled| settled.ended.code().to_owned()),
-                                handover_ms: settled.map(|settled| settled.handover_ms),
-                                ..decided(id, number, decision)
-                            }
-                        }
-                        Entry::Refused { refusal, times, .. } => {
-                            refused(id, number, refusal, times.saturating_add(again))
-                        }
-                    })
-            })
-            .chain(of_queues)
-            .filter(|decision| after.is_none_or(|after| decision.seq > after))
-            .collect()
-    });
-    found.sort_by_key(|decision| decision.seq);
-    // Without a place to go on from, the newest are wanted; else those that follow it.
-    let extra = found.len().saturating_sub(limit);
-    match after {
-        None => drop(found.drain(..extra)),
-        Some(_) => found.truncate(limit),
-    }
-    let next = found.last().map(|decision| decision.seq).or(after);
-    Decisions {
-        decisions: found,
-        next: Some(next.unwrap_or(0)),
-    }
-}
-
-/// Rises with time over all groups: the time, and the number within the group's log.
-fn seq(at_ms: i64, number: u64) -> u64 {
-    u64::try_from(at_ms).unwrap_or(0).saturating_mul(1_000) + number % 1_000
-}
-
-/// A decision as a document.
-pub(super) fn decided(group: &str, number: u64, decision: &elastic::Decision) -> Decision {
-    let change: &Change = &decision.change;
-    let place = change.moves.first().map(|one| &one.of);
-    let mut to: Vec<String> = change.moves.iter().map(|one| one.to.clone()).collect();
-    to.sort_unstable();
-    to.dedup();
-    let moved = change
-        .moves
-        .iter()
-        .filter(|one| one.from.as_ref() != Some(&one.to));
-    let before = change
-        .shares
-        .iter()
-        .map(|share| (share.member.clone(), share.before));
-    let after = change
-        .shares
-        .iter()
-        .map(|share| (share.member.clone(), share.after));
-    Decision {
-        seq: seq(decision.at_ms, number),
-        time_ms: decision.at_ms,
-        group: group.to_owned(),
-        topic: place.map_or_else(String::new, |place| place.name.clone()),
-        partition: place.map_or(-1, |place| place.partition),
-        kind: change.kind.code().to_owned(),
-        outcome: Verdict::Decided,
-        reason: change.why.code().to_owned(),
-        text: decision.sentence(),
-        from: change.moves.iter().find_map(|one| one.from.clone()),
-        to,
-        slots: moved.map(|one| one.slots.len() as u32).sum(),
-        before: before.collect(),
-        after: after.collect(),
-        result: None,
-        handover_ms: None,
-        count: 1,
-    }
-}
-
-/// A refusal as a document.
-pub(super) fn refused(group: &str, number: u64, refusal: &elastic::Refusal, times: u64) -> Decision {
-    let place = refusal.about.as_ref();
-    Decision {
-        seq: seq(refusal.at_ms, number),
-        time_ms: refusal.at_ms,
-        group: group.to_owned(),
-        topic: place.map_or_else(String::new, |(place, _)| place.name.clone()),
-        partition: place.map_or(-1, |(place, _)| place.partition),
-        kind: "none".to_owned(),
-        outcome: Verdict::Refused,
-        reason: refusal.why_not.code().to_owned(),
-        text: refusal.sentence(),
-        from: place.map(|(_, owner)| owner.clone()),
-        to: Vec::new(),
-        slots: 0,
-        before: Vec::new(),
-        after: Vec::new(),
-        result: None,
-        handover_ms: None,
-        count: times,
-    }
 }

@@ -11,6 +11,7 @@ use anabranch_core::ids::{LogId, Offset, TopicId};
 use anabranch_core::limits::{DECOMPRESSED_BATCH_BYTES_MAX, DECOMPRESSION_RATIO_MAX};
 use anabranch_core::log::Log;
 use anabranch_engine::fetch::check_leader_epoch;
+use anabranch_store::Store;
 use anabranch_wire::ErrorCode;
 use anabranch_wire::batch::{BatchHeader, DecompressLimits, records};
 use anabranch_wire::msg::list_offsets::{
@@ -214,46 +215,46 @@ fn find(broker: &Broker, place: Place) -> Result<Spot, ErrorCode> {
             _ => return Ok(NOWHERE),
         },
     };
-    let found = find_time(broker, &range, timestamp).map_err(|error| {
+    let found = first_at_or_after(&broker.store, range.log, timestamp, range.start..range.end);
+    let found = found.map_err(|error| {
         tracing::error!(%error, "cannot look up an offset by time");
         ErrorCode::KafkaStorageError
-    });
-    found.map(|spot| range.told(spot))
+    })?;
+    Ok(range.told(found.map(|(offset, timestamp)| Spot {
+        offset,
+        timestamp,
+        leader_epoch: -1,
+    })))
 }
 
-/// The first record at or after `timestamp`. A batch that cannot be opened counts with its first offset, so that a
-/// reader starts too early rather than too late.
-fn find_time(
-    broker: &Broker,
-    range: &Range,
+/// The first record in a range of a log at or after `timestamp`, with its own. A batch that cannot be opened counts with its
+/// first offset, so that a reader starts too early rather than too late. May block on the disk.
+pub(crate) fn first_at_or_after(
+    store: &Store,
+    log: LogId,
     timestamp: i64,
-) -> Result<Option<Spot>, anabranch_store::ReadError> {
+    range: std::ops::Range<Offset>,
+) -> Result<Option<(Offset, i64)>, anabranch_store::ReadError> {
     let mut from = range.start;
-    while let Some(batch) = broker
-        .store
-        .first_batch_at_or_after_time(range.log, timestamp, from, range.end)?
-    {
+    while let Some(batch) = store.first_batch_at_or_after_time(log, timestamp, from, range.end)? {
         let Ok(header) = BatchHeader::parse(&batch) else {
             break;
         };
-        if let Some(spot) = find_record(&batch, &header, timestamp, from) {
-            return Ok(Some(spot));
+        if let Some(found) = find_record(&batch, &header, timestamp, from) {
+            return Ok(Some(found));
         }
         from = header.next_offset();
     }
     Ok(None)
 }
 
-fn find_record(batch: &[u8], header: &BatchHeader, timestamp: i64, from: Offset) -> Option<Spot> {
+/// Offset and timestamp of the first record of a batch from `from` on that is at or after `timestamp`.
+fn find_record(batch: &[u8], header: &BatchHeader, timestamp: i64, from: Offset) -> Option<(Offset, i64)> {
     let limits = DecompressLimits {
         bytes_max: DECOMPRESSED_BATCH_BYTES_MAX,
         ratio_max: DECOMPRESSION_RATIO_MAX,
     };
-    let at_start = Spot {
-        offset: header.base_offset.max(from),
-        timestamp: header.max_timestamp,
-        leader_epoch: -1,
-    };
+    let at_start = (header.base_offset.max(from), header.max_timestamp);
     let Ok(set) = records(batch, &limits) else {
         return Some(at_start);
     };
@@ -261,11 +262,7 @@ fn find_record(batch: &[u8], header: &BatchHeader, timestamp: i64, from: Offset)
         let Ok(record) = record else { return Some(at_start) };
         let (offset, time) = (set.offset_of(&record), set.timestamp_of(&record));
         if offset >= from && time >= timestamp {
-            return Some(Spot {
-                offset,
-                timestamp: time,
-                leader_epoch: -1,
-            });
+            return Some((offset, time));
         }
     }
     None
@@ -350,9 +347,7 @@ mod tests {
         }
         let batch = builder.finish().unwrap();
         let header = BatchHeader::parse(&batch).unwrap();
-        let at = |timestamp, from| {
-            find_record(&batch, &header, timestamp, from).map(|spot| (spot.offset, spot.timestamp))
-        };
+        let at = |timestamp, from| find_record(&batch, &header, timestamp, from);
         assert_eq!(at(0, 0), Some((100, 10)));
         assert_eq!(at(20, 0), Some((101, 30)));
         assert_eq!(at(20, 102), Some((102, 20)));
@@ -370,7 +365,7 @@ mod tests {
         batch[61] = 0x7f;
         batch[last] = 0x7f;
         assert_eq!(
-            find_record(&batch, &header, 5, 0).map(|spot| spot.offset),
+            find_record(&batch, &header, 5, 0).map(|(offset, _)| offset),
             Some(100)
         );
     }

@@ -42,6 +42,8 @@ pub enum Kind {
     Address,
     /// One or more `[NAME://]HOST:PORT`.
     Listeners,
+    /// Names of hosts, or `none`.
+    Names,
     /// One of these words.
     OneOf(&'static [&'static str]),
     /// A duration in milliseconds between the two bounds, both included.
@@ -57,7 +59,7 @@ pub enum Kind {
 impl Kind {
     /// Whether several values may be given.
     pub fn is_list(&self) -> bool {
-        matches!(self, Kind::Listeners)
+        matches!(self, Kind::Listeners | Kind::Names)
     }
 
     /// Type and range in words.
@@ -66,6 +68,7 @@ impl Kind {
             Kind::Path => "path".to_owned(),
             Kind::Address => "HOST:PORT, or none".to_owned(),
             Kind::Listeners => "one or more [NAME://]HOST:PORT".to_owned(),
+            Kind::Names => "names of hosts, or none".to_owned(),
             Kind::OneOf(words) => format!("one of {}", words.join(", ")),
             Kind::DurationMs(min, max) => {
                 let (min, max) = (value::format_duration_ms(*min), value::format_duration_ms(*max));
@@ -182,6 +185,23 @@ impl Item {
                 ))
             }
             _ => Ok(value),
+        }
+    }
+
+    /// Names of hosts in lower case; `*` is one, too.
+    pub(super) fn names(&self, texts: &[String]) -> Result<Vec<String>, String> {
+        if matches!(texts, [text] if text == "none") {
+            return Ok(Vec::new());
+        }
+        let is_name = |text: &str| {
+            let mut bytes = text.bytes();
+            !text.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+        };
+        match texts.iter().find(|text| *text != "*" && !is_name(text)) {
+            Some(odd) => Err(format!(
+                "\"{odd}\" is not the name of a host; leave out scheme and port"
+            )),
+            None => Ok(texts.iter().map(|text| text.to_ascii_lowercase()).collect()),
         }
     }
 

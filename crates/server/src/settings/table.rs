@@ -110,10 +110,12 @@ pub static ITEMS: &[Item] = &[
         kafka_names: &[],
         kind: Kind::Address,
         default: "127.0.0.1:9099",
-        summary: "where /healthz and /readyz answer; none turns them off",
-        details: "/healthz answers as long as the process lives, /readyz once clients are served and until a shutdown \
-                  begins. There is no access control on this port: open it to machines you trust. If the default address \
-                  is in use, the broker starts without it and warns; an address that was set must be free.",
+        summary: "where the console, its API, metrics and health answer; none turns them off",
+        details: "/ is the console, /api/v1 its API, /metrics is for Prometheus; /healthz answers as long as the process \
+                  lives, /readyz once clients are served and until a shutdown begins. Everyone who reaches this port can read, \
+                  messages included: open it to machines you trust. Orders are taken from this machine only, unless \
+                  http.token.file is set. If the default address is in use, the broker starts without it and warns; an \
+                  address that was set must be free.",
         set: |settings, item, texts| {
             let text = item.one(texts)?;
             settings.server.http = if text == "none" {
@@ -124,6 +126,48 @@ pub static ITEMS: &[Item] = &[
             Ok(())
         },
         get: |settings| settings.server.http.clone().unwrap_or_else(|| "none".to_owned()),
+    },
+    Item {
+        name: "http.hosts",
+        flag: None,
+        kafka_names: &[],
+        kind: Kind::Names,
+        default: "none",
+        summary: "names under which browsers may reach the console",
+        details: "A web page of somebody else can have a name of its own lead to this machine and so have a browser here read the \
+                  console for it (DNS rebinding). So the console and its API answer only to addresses, localhost, names \
+                  without a dot, and the names listed here: broker.example.com, say, if a proxy serves it under that name. * \
+                  answers to every name. /metrics and the health paths are not restricted.",
+        set: |settings, item, texts| {
+            settings.server.http_hosts = item.names(texts)?;
+            Ok(())
+        },
+        get: |settings| match settings.server.http_hosts.as_slice() {
+            [] => "none".to_owned(),
+            hosts => hosts.join(","),
+        },
+    },
+    Item {
+        name: "http.token.file",
+        flag: None,
+        kafka_names: &[],
+        kind: Kind::Path,
+        default: "none",
+        summary: "file with the token that lets orders in from other machines",
+        details: "Splitting, merging, pausing and resetting over HTTP is for this machine alone, until this names a file with one \
+                  line: then it is for everyone who sends it (Authorization: Bearer TOKEN). 16 to 1,024 characters without \
+                  spaces; `openssl rand -hex 32` makes a good one. It is read when the broker starts. Requests that came through a \
+                  proxy need it as well, wherever the proxy is. The port speaks plain HTTP: let a proxy with TLS stand before it \
+                  where others can listen.",
+        set: |settings, item, texts| {
+            let text = item.one(texts)?;
+            settings.server.http_token_file = (text != "none").then(|| text.into());
+            Ok(())
+        },
+        get: |settings| match &settings.server.http_token_file {
+            None => "none".to_owned(),
+            Some(path) => path.display().to_string(),
+        },
     },
     Item {
         name: "durability",

@@ -109,15 +109,20 @@ pub async fn http_post(address: SocketAddr, path: &str, body: &str) -> String {
     http(address, &format!("POST {path}"), body).await
 }
 
-async fn http(address: SocketAddr, line: &str, body: &str) -> String {
+/// The answer to a request with a Host and further header lines (each with its line end) of the test's own.
+pub async fn http_with(address: SocketAddr, line: &str, head: &str, body: &str) -> String {
     let mut stream = soon(TcpStream::connect(address)).await.unwrap();
     let size = body.len();
-    let head = "Host: x\r\nConnection: close\r\nContent-Type: application/json";
-    let request = format!("{line} HTTP/1.1\r\n{head}\r\nContent-Length: {size}\r\n\r\n{body}");
+    let head = format!("Connection: close\r\nContent-Type: application/json\r\n{head}");
+    let request = format!("{line} HTTP/1.1\r\n{head}Content-Length: {size}\r\n\r\n{body}");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     soon(stream.read_to_string(&mut answer)).await.unwrap();
     answer
+}
+
+async fn http(address: SocketAddr, line: &str, body: &str) -> String {
+    http_with(address, line, &format!("Host: {address}\r\n"), body).await
 }
 
 /// A client without manners.
