@@ -186,15 +186,16 @@ pub fn bounds_seen(seen: &Seen, asked: Offset, is_empty: bool) -> FetchBounds {
 }
 
 impl<J: Journal> Engine<J> {
-    /// Notes which slices are fetched on a connection; see [`Coordinator::slice_fetched`].
+    /// Notes which slices are fetched on a connection, by a request that waits so many milliseconds if it finds nothing; see
+    /// [`Coordinator::slice_fetched`].
     ///
     /// [`Coordinator::slice_fetched`]: anabranch_core::group::Coordinator::slice_fetched
-    pub fn slices_fetched(&mut self, connection: Connection, look: &Look) {
+    pub fn slices_fetched(&mut self, now: Now, connection: Connection, look: &Look, wait_ms: u64) {
+        let until_ms = now.mono_ms.saturating_add(wait_ms);
         for seen in look.iter().flatten() {
             if let Part::Slice(slice) | Part::Later(slice) = &seen.part {
-                let (topic, partition) = slice.key;
                 let groups = self.node.groups_mut().0;
-                groups.slice_fetched(connection, topic, partition, slice.plan.slice);
+                groups.slice_fetched(connection, slice.key, slice.plan.slice, until_ms);
             }
         }
     }

@@ -247,9 +247,11 @@ impl Broker {
     }
 
     /// Notes which slices are fetched on a connection; see [`Engine::slices_fetched`].
-    pub(crate) fn slices_fetched(&self, connection: Connection, look: &Look) {
+    pub(crate) fn slices_fetched(&self, connection: Connection, look: &Look, wait_ms: u64) {
         if Fetch::has_slices(look) {
-            self.lock().engine.slices_fetched(connection, look);
+            let mut core = self.lock();
+            let now = core.group_clock.now(self.clock.now());
+            core.engine.slices_fetched(now, connection, look, wait_ms);
         }
     }
 

@@ -57,7 +57,9 @@ pub(crate) async fn run(
     loop {
         let final_look = deadline <= Instant::now() || broker.shared.shutdown.phase() >= Phase::Draining;
         let (look, ticket) = look(broker, &fetch, None, final_look);
-        broker.slices_fetched(connection, &look);
+        let wait = deadline.saturating_duration_since(Instant::now());
+        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        broker.slices_fetched(connection, &look, wait_ms);
         let ticket = match ticket {
             Some(ticket) => ticket,
             None => {

@@ -48,7 +48,6 @@ pub const KEYS: &[ConfigKey] = &[
     elastic::BROKER_INTERVAL,
     elastic::MERGE_DELAY.broker,
     elastic::MODE.broker,
-    elastic::OFFSETS.broker,
     elastic::QUEUES_DRAIN_DELAY.broker,
     elastic::QUEUES_GROUP_TTL.broker,
     elastic::QUEUES_MAX.broker,

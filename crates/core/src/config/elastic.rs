@@ -43,9 +43,6 @@ rows! {
         "How a topic follows the size of its groups. slices: the unread records of a partition are divided by key among \
          the members, when some have nothing to do. off: as Apache Kafka; nothing is divided any more. \
          queues: the number of queues of the topic follows the largest group, and nothing is divided; on a group it is as off.";
-    OFFSETS: "elastic.offsets", String, "on-split", Check::OneOf(&["always", "on-split"]),
-        "When a group's offsets begin to carry the number of a slice. on-split: at the first division, at which the owner \
-         of the partition gives it up once. always: accepted, and for now the same.";
     SLICES_MAX: "elastic.slices.max", Int, "64", Check::Between(1, 4096),
         "The most members that share one partition of a group.";
     SPLIT_COOLDOWN: "elastic.split.cooldown.ms", Long, "1000", Check::AtLeast(0),
@@ -62,7 +59,9 @@ rows! {
         "A member that was handed records and has not committed anything for so long, in milliseconds, counts as one \
          that never commits: nothing is moved away from it until it does.";
     WATCHDOG_FETCH: "elastic.watchdog.fetch.ms", Long, "10000", Check::AtLeast(100),
-        "Accepted without effect: a member that was given a share and does not read it is not looked for yet.";
+        "A member that could have records of its share, has none in its hands, and asks for none for so long, in \
+         milliseconds, gives the partition up once and gets it back. If it does not read after that it counts as paused: \
+         it is given nothing more, and others may take what it does not read, until its next fetch.";
 }
 
 /// A key of queue mode, in the scopes that have it: a topic's queues are the same for all its groups.

@@ -19,7 +19,6 @@ pub const KEYS: &[ConfigKey] = &[
     elastic::GROUP_INTERVAL,
     elastic::MERGE_DELAY.group,
     elastic::MODE.group,
-    elastic::OFFSETS.group,
     elastic::SLICES_MAX.group,
     elastic::SPLIT_COOLDOWN.group,
     elastic::SPLIT_MIN_REMAINING.group,

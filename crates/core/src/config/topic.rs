@@ -37,7 +37,6 @@ pub const KEYS: &[ConfigKey] = &[
     elastic::FENCE_TIMEOUT.topic,
     elastic::MERGE_DELAY.topic,
     elastic::MODE.topic,
-    elastic::OFFSETS.topic,
     elastic::QUEUES_DRAIN_DELAY.topic,
     elastic::QUEUES_GROUP_TTL.topic,
     elastic::QUEUES_MAX.topic,

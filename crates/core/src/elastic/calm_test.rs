@@ -61,17 +61,6 @@ fn a_topic_that_is_switched_off_flows_together_at_once() {
 }
 
 #[test]
-fn groups_whose_offsets_always_carry_slices_are_not_made_plain() {
-    let mut world = shared_by(1, 0);
-    world
-        .parts
-        .values_mut()
-        .for_each(|part| part.quiet_since_ms = Some(0));
-    world.settings().offsets = SliceOffsets::Always;
-    assert!(world.step().decisions.is_empty());
-}
-
-#[test]
 fn whole_partitions_are_placed_before_shares_are_cut() {
     let mut world = World::new();
     for number in 0..8 {

@@ -12,7 +12,6 @@ use super::inputs::{
     FoldInputs, FoldShare, GrantInputs, Inputs, Item, ItemTopic, Load, NEEDY_MAX, Needy, PartitionRef,
     PlainInputs, RECEIVERS_MAX, Receiver, ReturnInputs,
 };
-use super::settings::{Mode, SliceOffsets};
 use super::snapshot::{DividedView, Loose, MemberId, MemberState, Reading, Snapshot, TopicView, Transit};
 use crate::ids::TopicId;
 use crate::slots::SlotSet;
@@ -345,8 +344,7 @@ impl<'a> Gather<'a> {
             });
         }
         let (member, share) = divided.shares.first_key_value()?;
-        let stays = view.settings.offsets == SliceOffsets::Always && mode == Mode::Slices;
-        if stays || !share.slots.is_all() || !divided.one_position || !takes(member) {
+        if !share.slots.is_all() || !divided.one_position || !takes(member) {
             return None;
         }
         Some(Inputs::Plain(Box::new(PlainInputs {

@@ -88,7 +88,7 @@ pub use inputs::{
 };
 pub use log::{DecisionLog, Ended, Entry, Noted, Settled};
 pub use plan::{Plan, Uncounted, plan};
-pub use settings::{CommitEvidence, ElasticKeys, ElasticSettings, GroupElasticSettings, Mode, SliceOffsets};
+pub use settings::{CommitEvidence, ElasticKeys, ElasticSettings, GroupElasticSettings, Mode};
 pub use snapshot::{
     Commits, DividedView, Eligibility, Loose, MemberId, MemberState, MemberView, PartitionView, PlainView,
     Reading, ShareCounts, ShareView, Snapshot, TopicView, Transit,

@@ -34,16 +34,6 @@ impl CommitEvidence {
     }
 }
 
-/// From when on a group's offsets carry slice ids (`elastic.offsets`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SliceOffsets {
-    /// From its first division on.
-    #[default]
-    OnSplit,
-    /// From its first committed offset on.
-    Always,
-}
-
 /// What one topic goes by in one group: the group's value of a key if it has one, else the topic's, else the broker's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElasticSettings {
@@ -51,8 +41,6 @@ pub struct ElasticSettings {
     pub mode: Mode,
     /// `elastic.commit.evidence`.
     pub evidence: CommitEvidence,
-    /// `elastic.offsets`.
-    pub offsets: SliceOffsets,
     /// `elastic.slices.max`: members that share one partition.
     pub slices_max: u32,
     /// `elastic.split.min.remaining`, records.
@@ -153,10 +141,6 @@ impl<'a> ElasticKeys<'a> {
         ElasticSettings {
             mode: self.mode(),
             evidence: self.evidence(),
-            offsets: match self.text("elastic.offsets").as_str() {
-                "always" => SliceOffsets::Always,
-                _ => SliceOffsets::OnSplit,
-            },
             slices_max: u32::try_from(self.count("elastic.slices.max")).unwrap_or(u32::MAX),
             split_min_remaining: self.count("elastic.split.min.remaining"),
             split_cooldown_ms: self.count("elastic.split.cooldown.ms"),
@@ -270,7 +254,6 @@ mod tests {
         assert_eq!(settings.split_min_remaining, 1000);
         assert_eq!(settings.slices_max, 64);
         assert_eq!(settings.evidence, CommitEvidence::Previous);
-        assert_eq!(settings.offsets, SliceOffsets::OnSplit);
         assert_eq!(GroupElasticSettings::default().interval_ms, 1000);
     }
 

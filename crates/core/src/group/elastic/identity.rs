@@ -233,8 +233,15 @@ impl Coordinator {
         self.identities.closed(connection);
     }
 
-    /// A slice that exists was fetched on a connection. Whose it is has heard where to begin.
-    pub fn slice_fetched(&mut self, connection: Connection, topic: TopicId, partition: i32, slice: SliceId) {
+    /// A slice that exists was fetched on a connection. Whose it is has heard where to begin. The fetch waits until
+    /// `until_ms` for records, monotonic milliseconds.
+    pub fn slice_fetched(
+        &mut self,
+        connection: Connection,
+        (topic, partition): (TopicId, i32),
+        slice: SliceId,
+        until_ms: u64,
+    ) {
         self.identities
             .line(connection)
             .seen
@@ -249,6 +256,7 @@ impl Coordinator {
         {
             let keys = std::iter::once(key);
             self.identities.handed.asked(group, chain.member(), keys);
+            self.elastic.fetched(group, key, chain.member(), until_ms);
         }
     }
 

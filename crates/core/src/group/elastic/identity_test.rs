@@ -93,7 +93,7 @@ fn who_was_told_its_share_may_not_have_heard_it_until_it_fetches() {
         let slice = world.position(member).slice().unwrap();
         let coordinator = &mut world.bench.coordinator;
         assert!(coordinator.identities.may_still_ask("g", member, key));
-        coordinator.slice_fetched(Connection(7), key.0, key.1, slice);
+        coordinator.slice_fetched(Connection(7), key, slice, 0);
         assert!(!coordinator.identities.may_still_ask("g", member, key));
     }
     // After a restart that is forgotten, and a heartbeat does not say it.
@@ -102,7 +102,7 @@ fn who_was_told_its_share_may_not_have_heard_it_until_it_fetches() {
     let slice = world.position("a").slice().unwrap();
     let coordinator = &mut world.bench.coordinator;
     assert!(coordinator.identities.may_still_ask("g", "a", key));
-    coordinator.slice_fetched(Connection(8), key.0, key.1, slice);
+    coordinator.slice_fetched(Connection(8), key, slice, 0);
     assert!(!coordinator.identities.may_still_ask("g", "a", key));
 }
 

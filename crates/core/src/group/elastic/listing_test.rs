@@ -30,10 +30,10 @@ impl World {
     }
 
     fn fetched(&mut self, connection: u64, slice: SliceId) {
-        let (topic, partition) = self.key();
+        let key = self.key();
         self.bench
             .coordinator
-            .slice_fetched(Connection(connection), topic, partition, slice);
+            .slice_fetched(Connection(connection), key, slice, 0);
     }
 }
 

@@ -9,6 +9,7 @@ use super::activity::Activity;
 use super::flow::Flow;
 use super::place::Places;
 use super::settled::OpenDecisions;
+use super::watch::Watched;
 use super::{Key, Promises};
 use crate::cursor::Live;
 use crate::ids::TopicId;
@@ -60,6 +61,8 @@ pub(super) struct Division {
     pub(super) flows: BTreeMap<String, Flow>,
     /// When slots last came back to a member since their fence had not opened, monotonic milliseconds.
     pub(super) returned_ms: BTreeMap<String, u64>,
+    /// Members as readers of their shares.
+    pub(super) watched: BTreeMap<String, Watched>,
     /// Since when there has been nothing to read, monotonic milliseconds.
     pub(super) quiet_since_ms: Option<u64>,
     /// Since when slots have been without a member, monotonic milliseconds.
@@ -100,6 +103,19 @@ impl Elastic {
     pub(super) fn division_mut(&mut self, group: &str, key: Key) -> &mut Division {
         let partition = self.group_mut(group).partitions.entry(key).or_default();
         partition.division.get_or_insert_default()
+    }
+
+    /// A member fetches its share, and waits until then if it finds nothing.
+    pub(super) fn fetched(&mut self, group: &str, key: Key, member: &str, until_ms: u64) {
+        let partition = self
+            .groups
+            .get_mut(group)
+            .and_then(|group| group.partitions.get_mut(&key));
+        let division = partition.and_then(|partition| partition.division.as_mut());
+        // Who is new here is entered by the planner's next look.
+        if let Some(watched) = division.and_then(|division| division.watched.get_mut(member)) {
+            watched.fetched(until_ms);
+        }
     }
 
     /// The cursor is plain.

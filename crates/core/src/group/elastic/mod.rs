@@ -12,6 +12,7 @@
 //! - `flow`: how much of its share a member is handed ahead of its commits.
 //! - `planning`: when the planner is asked; `view`: what it sees; `activity`: what members are doing; `act`: what
 //!   becomes of its decisions, and `settled` whether it did; `operate`: what an operator asks.
+//! - `watch`: members that do not read what they hold.
 //! - `average`: of what `flow` and `activity` measure.
 //!
 //! Kafka's protocol was not made for this: most clients do not say who they are where it matters (OffsetFetch,
@@ -57,6 +58,7 @@ mod shares;
 mod slices;
 mod software;
 mod view;
+mod watch;
 
 #[cfg(test)]
 mod claims_test;
@@ -84,6 +86,8 @@ mod settled_test;
 mod shares_test;
 #[cfg(test)]
 mod space_test;
+#[cfg(test)]
+mod watch_test;
 
 use std::collections::BTreeMap;
 

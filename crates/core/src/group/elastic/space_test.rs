@@ -101,7 +101,7 @@ fn offsets_are_listed_in_the_space_of_the_slice_that_is_read() {
         coordinator.space(&java.on(1), t, 0, &holders),
         Space::Members(vec![("g", id.as_str())])
     );
-    coordinator.slice_fetched(Connection(11), t, 0, slice(5));
+    coordinator.slice_fetched(Connection(11), (t, 0), slice(5), 0);
     assert_eq!(
         coordinator.space(&java.on(1), t, 0, &holders),
         Space::Slice(slice(5))
@@ -163,7 +163,7 @@ fn what_is_known_of_connections_is_bounded() {
         room.bench.coordinator.introduced(&client.on(number));
         room.bench
             .coordinator
-            .slice_fetched(Connection(number), room.t, 0, slice(1));
+            .slice_fetched(Connection(number), (room.t, 0), slice(1), 0);
     }
     let known = &room.bench.coordinator.identities;
     assert_eq!(known.connections_known(), CONNECTIONS_KNOWN_MAX);

@@ -246,6 +246,7 @@ impl Coordinator {
             () if state.current.epoch == LEAVE_FOR_A_WHILE => MemberState::Away,
             () if load.holdings == 0 => MemberState::Idle,
             () if load.remaining == 0 && !load.is_unknown => MemberState::Drained,
+            () if self.is_paused_reader(group, id, snapshot) => MemberState::Paused,
             () => MemberState::Busy,
         };
         let is_static = state.member.instance_id.is_some();
