@@ -6,7 +6,9 @@ use clap::{Parser, Subcommand};
 use crate::client::{Connection, Early};
 use crate::failure::{Failure, Outcome};
 use crate::output::Format;
-use crate::{cluster, config, consume, decisions, demo, group, produce, serve, topic};
+use crate::{
+    bundle, cluster, config, consume, decisions, demo, doctor, group, help, produce, serve, top, topic,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,6 +17,7 @@ Examples:
   tail -f app.log | anabranch produce orders
   anabranch consume orders --from start -n 10
   anabranch group describe billing
+  anabranch help start                              what to type first
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 not found, 4 no broker reached";
 
@@ -71,10 +74,22 @@ pub(crate) enum Command {
     Group(group::Args),
     /// Show what the broker decided about groups, what it refused, and why.
     Decisions(decisions::Args),
+    /// Watch who reads what, how far behind, and what is decided, in the terminal.
+    Top(top::Args),
+    /// Find out what is wrong with this machine, the settings, or the way to the broker.
+    Doctor(doctor::Args),
+    /// Write an archive for a bug report: settings, groups, decisions, metrics; no records, no secrets.
+    Bundle(bundle::Args),
     /// Show the cluster's id and nodes.
     Cluster(cluster::Args),
     /// Show the version of this program and of the Kafka client inside it.
     Version,
+    /// Show the help of a command, or a page about a task: start, lag, elastic, trouble, ...
+    Help(help::Args),
+    /// Print a script that completes the command line in a shell.
+    Completions(help::CompletionArgs),
+    /// Print the manual page, or write the pages of all commands.
+    Man(help::ManArgs),
     /// Print the reference page of all commands, in Markdown.
     #[command(hide = true)]
     Reference,
@@ -117,9 +132,12 @@ impl Command {
             Command::Consume(args) => Some(&mut args.connection),
             Command::Group(args) => Some(&mut args.connection),
             Command::Cluster(args) => Some(&mut args.connection),
+            Command::Doctor(args) => Some(&mut args.connection),
+            Command::Bundle(args) => Some(&mut args.connection),
             // The demo's broker is its own unless one is named; decisions come over HTTP.
-            Command::Demo(_) | Command::Decisions(_) => None,
+            Command::Demo(_) | Command::Decisions(_) | Command::Top(_) => None,
             Command::Serve(_) | Command::Config(_) | Command::Version | Command::Reference => None,
+            Command::Help(_) | Command::Completions(_) | Command::Man(_) => None,
         }
     }
 }

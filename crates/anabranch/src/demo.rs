@@ -39,10 +39,10 @@ use self::place::{Made, Place};
 use self::play::{Played, Script};
 use self::report::{Facts, Report};
 use self::screen::Screen;
-use self::view::grouped;
 use self::workload::{KeyOf, Workload};
 use crate::client::{AdminUrl, Connection, Early, property};
 use crate::failure::{Failure, Outcome};
+use crate::output::grouped;
 use crate::output::{self, Format};
 use crate::produce::unescape;
 

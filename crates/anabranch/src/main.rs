@@ -5,13 +5,16 @@
 //!      ->  config     the table of settings, explained
 //!      ->  demo       a broker, a backlog, members that come and go, and a check of every record
 //!      ->  topic, group, produce, consume, cluster  ->  client  ->  librdkafka  ->  any Kafka broker
-//!      ->  group, decisions  ->  client::AdminApi  ->  the HTTP listener of an Anabranch broker
+//!      ->  doctor, bundle         what is wrong here, and what to send to somebody who is to help
+//!      ->  help                   pages, completions of shells, manual
+//!      ->  group, decisions, top  ->  client::AdminApi  ->  the HTTP listener of an Anabranch broker
 //!
 //! every command -> Outcome<()>: what it prints went to standard output, a Failure goes to standard error
 //! ```
 //!
 //! The client commands use librdkafka and nothing of the server: they are an ordinary client of an ordinary broker.
 
+mod bundle;
 mod cli;
 mod client;
 mod cluster;
@@ -19,8 +22,10 @@ mod config;
 mod consume;
 mod decisions;
 mod demo;
+mod doctor;
 mod failure;
 mod group;
+mod help;
 mod interrupt;
 mod output;
 mod produce;
@@ -29,6 +34,7 @@ mod reference;
 mod serve;
 mod sourcing;
 mod time;
+mod top;
 mod topic;
 mod version;
 
@@ -62,7 +68,13 @@ fn run(cli: &Cli) -> Outcome {
         Command::Group(args) => group::run(args, cli.format),
         Command::Demo(args) => demo::run(args, cli.format),
         Command::Decisions(args) => decisions::run(args, cli.format),
+        Command::Top(args) => top::run(args, cli.format),
         Command::Cluster(args) => cluster::run(args, cli.format),
+        Command::Doctor(args) => doctor::run(args, cli.format),
+        Command::Bundle(args) => bundle::run(args, cli.format),
+        Command::Help(args) => help::run(args),
+        Command::Completions(args) => help::completions(args),
+        Command::Man(args) => help::manual(args),
         Command::Version => version::run(cli.format),
         Command::Reference => output::print(&reference::page()),
     }

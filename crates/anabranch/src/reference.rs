@@ -11,7 +11,7 @@ const INTRODUCTION: &str = "\
 
 `anabranch serve` is the broker. The other commands are clients: they speak to any Kafka broker through librdkafka, so
 what they can do, other clients can do as well. Only what the Kafka protocol has no words for, slices and decisions, comes
-from the HTTP listener of an Anabranch broker.
+from the HTTP listener of an Anabranch broker. So does all that `top` shows.
 
 ## Rules that hold for all of them
 

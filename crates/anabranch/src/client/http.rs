@@ -10,6 +10,7 @@ use anabranch_server::admin::model::{Decisions, Group, Order, QueueWish, Queues,
 use anabranch_server::settings::ADMIN_VARIABLE;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use ureq::http::StatusCode;
 
 use crate::failure::{Failure, Outcome};
 
@@ -125,6 +126,17 @@ impl AdminApi {
         &self.base
     }
 
+    /// The metrics in Prometheus's text format.
+    pub(crate) fn metrics(&self) -> Outcome<String> {
+        let request = self.agent.get(format!("{}/metrics", self.base)).config();
+        let answer = request.timeout_global(Some(self.patience)).build().call();
+        let (status, body) = self.body(answer)?;
+        match String::from_utf8(body) {
+            Ok(text) if status.is_success() => Ok(text),
+            _ => Err(self.foreign(status)),
+        }
+    }
+
     /// A group with its members and slices.
     pub(crate) fn group(&self, group: &str) -> Outcome<Group> {
         self.get(&format!("groups/{}", escape(group)), Duration::ZERO)
@@ -200,14 +212,7 @@ impl AdminApi {
         &self,
         answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
     ) -> Outcome<T> {
-        let mut answer = answer.map_err(|error| self.unreachable(&error))?;
-        let status = answer.status();
-        let body = answer
-            .body_mut()
-            .with_config()
-            .limit(ANSWER_BYTES_MAX)
-            .read_to_vec();
-        let body = body.map_err(|error| self.unreachable(&error))?;
+        let (status, body) = self.body(answer)?;
         if status.is_success() {
             return serde_json::from_slice(&body).map_err(|error| {
                 Failure::failed(format!("the answer of {} is not understood: {error}", self.base))
@@ -215,18 +220,34 @@ impl AdminApi {
             });
         }
         let Ok(Refusal { error }) = serde_json::from_slice::<Refusal>(&body) else {
-            return Err(Failure::failed(format!(
-                "{} has no administration API (HTTP status {})",
-                self.base,
-                status.as_u16()
-            ))
-            .hint("is that the HTTP listener of an Anabranch broker? --admin URL names another"));
+            return Err(self.foreign(status));
         };
         if status.as_u16() == 404 {
             Err(Failure::not_found(error.message).hint("`anabranch group list` shows all groups"))
         } else {
             Err(Failure::failed(error.message))
         }
+    }
+
+    fn body(
+        &self,
+        answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+    ) -> Outcome<(StatusCode, Vec<u8>)> {
+        let mut answer = answer.map_err(|error| self.unreachable(&error))?;
+        let status = answer.status();
+        let body = answer
+            .body_mut()
+            .with_config()
+            .limit(ANSWER_BYTES_MAX)
+            .read_to_vec();
+        Ok((status, body.map_err(|error| self.unreachable(&error))?))
+    }
+
+    /// It answers, and is no broker of ours.
+    fn foreign(&self, status: StatusCode) -> Failure {
+        let (base, status) = (&self.base, status.as_u16());
+        Failure::failed(format!("{base} has no administration API (HTTP status {status})"))
+            .hint("is that the HTTP listener of an Anabranch broker? --admin URL names another")
     }
 
     fn unreachable(&self, error: &ureq::Error) -> Failure {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::oracle::Verdict;
 use super::play::{Played, rate};
 use super::timeline::Change;
-use super::view::grouped;
+use crate::output::grouped;
 
 /// A phase as it was measured.
 #[derive(Debug, Serialize)]

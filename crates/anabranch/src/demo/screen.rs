@@ -2,8 +2,9 @@
 
 use console::Term;
 
-use super::view::{Event, Picture, grouped};
+use super::view::{Event, Picture};
 use crate::failure::Outcome;
+use crate::output::grouped;
 use crate::output::{self, Format};
 
 /// How often a line about the progress is printed where there is no terminal, seconds.

@@ -1,6 +1,6 @@
 //! The picture: lines of text from plain data, at most 80 columns wide.
 
-use crate::output::Table;
+use crate::output::{Table, grouped};
 
 /// Width of the picture, columns.
 const WIDTH: usize = 80;
@@ -142,19 +142,6 @@ fn cut(line: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
-/// A number with commas between thousands.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,11 +202,5 @@ mod tests {
                 .iter()
                 .all(|line| line.chars().count() <= 40)
         );
-    }
-
-    #[test]
-    fn thousands_are_set_apart() {
-        let texts = [0, 999, 1_000, 1_234_567].map(grouped);
-        assert_eq!(texts, ["0", "999", "1,000", "1,234,567"]);
     }
 }

@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod broker;
 #[cfg(test)]
+mod care;
+#[cfg(test)]
 mod demo;
 #[cfg(test)]
 mod elastic;
@@ -19,5 +21,7 @@ mod serve;
 mod settings;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod top;
 #[cfg(test)]
 mod usage;

@@ -1,15 +1,17 @@
 //! What must be read, or counted, to be told: it is done behind a scrape, for the next one.
 //!
-//! A scrape takes what is in memory and waits for no read of the log. What it lacked is looked up by one thread at a time,
+//! A scrape takes what is in memory, of a bounded number of partitions, and waits for no read of the log. What it lacked is looked up by one thread at a time,
 //! within bounds: the timestamps of batches at committed offsets, and how the unread records of divided partitions are
 //! spread over their slots.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anabranch_core::elastic::{DividedView, Reading, Snapshot};
 use anabranch_core::ids::{LogId, Offset};
+use anabranch_core::limits::METRIC_SERIES_MAX;
 use anabranch_wire::batch::BatchHeader;
 use anabranch_wire::slot::{SLOTS, Slot};
 use bytes::Bytes;
@@ -44,7 +46,9 @@ impl Insight {
 
     /// Compares a scrape with those before it, and has looked up what it lacked.
     pub(super) fn look(broker: &Arc<Broker>, scrape: &Scrape) -> Outlook {
+        let left = Cell::new(METRIC_SERIES_MAX);
         let timestamp = |place: &Place| {
+            left.set(left.get().checked_sub(1)?);
             let (log, from) = (place.log?, place.from());
             newest(broker.store.try_read(log, from, place.end, 1, true)?)
         };

@@ -3,6 +3,7 @@
 use std::ffi::{CString, c_char, c_int};
 
 use rdkafka::bindings as sys;
+use rdkafka::metadata::Metadata;
 use serde::Serialize;
 
 use super::memory::{Guard, copy_text, lent, topic_error};
@@ -56,21 +57,32 @@ pub(super) type PerName<T = ()> = Vec<(String, Result<T, ApiError>)>;
 impl Admin {
     /// The names of all topics.
     pub(crate) fn topic_names(&self) -> Outcome<Vec<String>> {
-        match self.client.fetch_metadata(None, self.timeout) {
-            Ok(metadata) => Ok(metadata
-                .topics()
-                .iter()
-                .map(|topic| topic.name().to_owned())
-                .collect()),
-            Err(error) => {
-                self.note_connection_errors();
-                let code = error.rdkafka_error_code().map_or(-1, |code| code as i32);
-                Err(self.request_failed(&ApiError {
-                    code,
-                    text: error.to_string(),
-                }))
-            }
-        }
+        let metadata = self.metadata()?;
+        let topics = metadata.topics().iter();
+        Ok(topics.map(|topic| topic.name().to_owned()).collect())
+    }
+
+    /// The nodes at the addresses that clients are told, whether these lead anywhere or not: the answer of the broker that
+    /// was named. [`Admin::describe_cluster`] goes to one of these addresses instead.
+    pub(crate) fn told_nodes(&self) -> Outcome<Vec<Node>> {
+        let metadata = self.metadata()?;
+        let nodes = metadata.brokers().iter().map(|broker| Node {
+            id: broker.id(),
+            host: broker.host().to_owned(),
+            port: u16::try_from(broker.port()).unwrap_or(0),
+        });
+        Ok(nodes.collect())
+    }
+
+    fn metadata(&self) -> Outcome<Metadata> {
+        self.client.fetch_metadata(None, self.timeout).map_err(|error| {
+            self.note_connection_errors();
+            let code = error.rdkafka_error_code().map_or(-1, |code| code as i32);
+            self.request_failed(&ApiError {
+                code,
+                text: error.to_string(),
+            })
+        })
     }
 
     /// Creates topics; each succeeds or fails by itself.
