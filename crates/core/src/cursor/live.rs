@@ -193,9 +193,11 @@ impl Live {
             .records
             .iter()
             .filter(|r| r.offset >= from && slots.contains(r.slot));
+        // What was searched behind a part that was skipped counts as soon as that part is done.
+        let known = found.unsearched(found.known.max(from));
         let beyond = match slice.to {
-            Some(to) => (found.known.max(from) < to).then_some(found.known.max(from)),
-            None => Some(found.known.max(from)),
+            Some(to) => (known < to).then_some(known),
+            None => Some(known),
         };
         left.next().map(|record| record.offset).or(beyond)
     }

@@ -356,17 +356,18 @@ impl Coordinator {
             ));
         };
         if request.member_epoch == LEAVE_FOR_A_WHILE {
-            let current = resting(&state.current);
+            let before = state.current.clone();
             self.timers.cancel(&TimerKey::new(group, id, TimerKind::Release));
-            let (group, member_id) = (group.to_owned(), id.to_owned());
             self.record(
                 step,
                 GroupChange::Current {
-                    group,
-                    member_id,
-                    current,
+                    group: group.to_owned(),
+                    member_id: id.to_owned(),
+                    current: resting(&before),
                 },
             );
+            // What it was asked to release it has released by that.
+            self.held_changed(step, group, id, &before);
         } else {
             self.remove_members(step, group, &BTreeSet::from([id.to_owned()]));
         }

@@ -10,7 +10,7 @@ use crate::cursor::{ChainState, Cursor, CursorChange, Edit, Record, SliceOffset}
 use crate::elastic::{Change, How};
 use crate::group::coordinator::Step;
 use crate::group::harness::{Bench, alive, at, fetch, modern, simple, t};
-use crate::group::{Caller, ConsumerHeartbeatAnswer, Coordinator, GroupChange};
+use crate::group::{Caller, ConsumerHeartbeat, ConsumerHeartbeatAnswer, Coordinator, GroupChange};
 use crate::slots::SlotSet;
 
 pub(super) fn slot(number: u16) -> Slot {
@@ -263,6 +263,25 @@ fn what_a_leaver_had_flows_to_the_one_that_is_promised_it() {
         100,
         "the leaver's uncommitted record comes again, its committed one does not"
     );
+}
+
+#[test]
+fn a_static_member_that_leaves_for_a_while_has_given_up_what_it_was_asked_for() {
+    let mut world = World::new(&["a"]);
+    let as_instance = |request| ConsumerHeartbeat {
+        instance_id: Some("i".to_owned()),
+        ..request
+    };
+    let joined = world.bench.consumer(&as_instance(modern("b", &["t"]))).unwrap();
+    world.members.insert("b", joined);
+    world.calm();
+    world.split("a", "b");
+    world.act(&moves(world.key(), How::Regrant, Some("b"), &[("a", half(true))]));
+    let epoch = world.members["b"].member_epoch;
+    let asked = world.bench.consumer(&alive("b", epoch, None)).unwrap();
+    assert_eq!(asked.assignment, Some(Vec::new()));
+    world.bench.consumer(&as_instance(alive("b", -2, None))).unwrap();
+    assert_eq!(world.slots("a"), SlotSet::all());
 }
 
 #[test]
