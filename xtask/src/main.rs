@@ -19,7 +19,7 @@ usage: cargo xtask COMMAND [ARGS]
              --list               names of the steps
   compat   real clients against the real binary            (ARGS go to compat/run.py; try --help)
   crash    kill -9 under load, then verify                 (--cycles N, default 100; --seed S)
-  sim      brokers, clients and faults from seeds           (--seeds N, --first S)
+  sim      brokers, clients and faults from seeds           (--seeds N, --first S; --mutants)
   explore  every order of events of the divided cursor      (--only NAME, --bound STATES, --walks N)
   bench    side by side with Apache Kafka                   (--quick; --only ID,...)
   docs     generated documents and links                    (--check fails instead of writing)

@@ -35,7 +35,7 @@ const STEPS: &[Step] = &[
     ("docs", || docs::run(&["--check".into()]).map(drop)),
     ("readme", readme),
     ("fuzz", fuzz),
-    ("sim", || sim(&["--seeds".into(), "200".into()]).map(drop)),
+    ("sim", || sim(&["--seeds".into(), "2000".into()]).map(drop)),
     ("crash", || crash(&["--cycles".into(), "100".into()]).map(drop)),
     ("compat", || compat(&["--short".into()]).map(drop)),
 ];
@@ -152,13 +152,20 @@ pub(crate) fn sim(args: &[String]) -> Result<String> {
         PROFILE,
         "--package",
         "anabranch-sim",
-        "--",
     ]
     .map(String::from)
     .to_vec();
+    let is_mutants = args.iter().any(|arg| arg.starts_with("--mutant"));
+    if is_mutants {
+        command.extend(["--features".to_owned(), "planted-faults".to_owned()]);
+    }
+    command.push("--".to_owned());
     command.extend_from_slice(args);
     run("cargo", &command)?;
-    Ok("every invariant held for every seed".into())
+    Ok(match is_mutants {
+        true => "every mutant was caught".into(),
+        false => "every invariant held for every seed".into(),
+    })
 }
 
 /// The divided cursor with model clients, through every order of events; and every planted fault found.

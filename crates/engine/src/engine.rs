@@ -175,6 +175,12 @@ impl<J: Journal> Engine<J> {
         })
     }
 
+    /// Breaks a rule of divided cursors on purpose, for simulators.
+    #[cfg(feature = "planted-faults")]
+    pub fn plant(&mut self, fault: anabranch_core::cursor::Fault) {
+        self.node.groups_mut().0.plant(Some(fault));
+    }
+
     /// A client has said on its connection what it is; see [`Coordinator::introduced`].
     pub fn introduced(&mut self, caller: &Caller) {
         self.node.groups_mut().0.introduced(caller);

@@ -228,7 +228,9 @@ fn trouble(
         Fault::Pause => {
             ctx.saw(Sight::ClientPaused);
             let lasts_us = ctx.world.rng.between(500_000, 15_000_000);
-            paused.insert(index, ctx.world.now_us() + lasts_us);
+            // What is held back by an earlier pause must not come behind what a shorter one holds back.
+            let until_us = paused.entry(index).or_default();
+            *until_us = (*until_us).max(ctx.world.now_us() + lasts_us);
         }
         _ => client.leave(ctx),
     }

@@ -1,8 +1,10 @@
-//! `anabranch-sim --seeds N --first S`: runs seeds, one after the other, and prints a verdict.
+//! `anabranch-sim --seeds N --first S`: runs seeds and prints a verdict.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
 use std::time::Instant;
 
 use anabranch_sim::sights::{Sight, Sights};
@@ -24,13 +26,25 @@ struct Args {
     /// Prints the whole trace of each run.
     #[arg(long)]
     trace: bool,
+    /// How many seeds are run at a time; 0 for as many as there are processors.
+    #[arg(long, default_value_t = 0)]
+    jobs: usize,
     /// Goes on after a violation and counts them all.
     #[arg(long)]
     keep_going: bool,
+    /// Breaks each rule of divided cursors in turn, on up to so many seeds, and fails if no oracle notices.
+    #[arg(long)]
+    mutants: bool,
+    /// Only this one of them.
+    #[arg(long, value_name = "NAME")]
+    mutant: Option<String>,
 }
 
 /// From so many seeds on, every required situation must have been met.
-const SEEDS_FOR_ALL_SIGHTS: u64 = 200;
+const SEEDS_FOR_ALL_SIGHTS: u64 = 2_000;
+
+/// The last lines of a story are enough, unless the whole trace is wanted.
+const STORY_LINES_MAX: usize = 70;
 
 #[derive(Debug, Default)]
 struct Total {
@@ -47,39 +61,11 @@ fn main() -> anyhow::Result<ExitCode> {
     let args = Args::parse();
     let mut out = std::io::stdout().lock();
     let started = Instant::now();
-    let mut total = Total::default();
-    for seed in args.first..args.first.saturating_add(args.seeds) {
-        let outcome = Run::new(seed, args.trace).finish();
-        if let Some(trace) = &outcome.trace {
-            out.write_all(trace.as_bytes())?;
-        }
-        if args.twice > 0 && seed % args.twice == 0 {
-            total.twice += 1;
-            let again = Run::new(seed, false).finish();
-            anyhow::ensure!(
-                again.hash == outcome.hash && again.steps == outcome.steps,
-                "seed {seed} gave two different runs: something in them does not come from the seed"
-            );
-        }
-        total.add(&outcome);
-        if let Some((violation, tail)) = &outcome.violation {
-            writeln!(out, "--- the last events of seed {seed}")?;
-            for line in tail {
-                writeln!(out, "{line}")?;
-            }
-            writeln!(
-                out,
-                "--- seed {seed}, step {}: VIOLATED: {}",
-                outcome.steps, violation.invariant
-            )?;
-            writeln!(out, "    {}", violation.detail)?;
-            writeln!(out, "    replay: cargo xtask sim --first {seed} --seeds 1")?;
-            total.violations.push((seed, violation.invariant));
-            if !args.keep_going {
-                break;
-            }
-        }
+    if args.mutants || args.mutant.is_some() {
+        return mutants(&mut out, &args, started);
     }
+    let mut total = Total::default();
+    run_all(&args, |done| take(&mut out, &args, &mut total, done))?;
     let missing = if args.seeds >= SEEDS_FOR_ALL_SIGHTS {
         total.sights.missing()
     } else {
@@ -87,6 +73,140 @@ fn main() -> anyhow::Result<ExitCode> {
     };
     total.report(&mut out)?;
     verdict(&mut out, &total, &missing, started)
+}
+
+/// What came of a seed.
+struct Done {
+    seed: u64,
+    outcome: Outcome,
+    /// Whether a second run was the same; none: there was no second one.
+    is_same: Option<bool>,
+    /// Of a run that failed. Told by the same run again: nobody keeps stories of runs that do not fail.
+    story: Vec<String>,
+}
+
+fn run_one(seed: u64, args: &Args) -> Done {
+    let outcome = Run::new(seed, args.trace).finish();
+    let is_same = (args.twice > 0 && seed.is_multiple_of(args.twice)).then(|| {
+        let again = Run::new(seed, false).finish();
+        again.hash == outcome.hash && again.steps == outcome.steps
+    });
+    let about = outcome
+        .violation
+        .as_ref()
+        .and_then(|(violation, _)| violation.about.as_ref());
+    let story = match about {
+        Some(_) => Run::new(seed, true).finish().story,
+        None => Vec::new(),
+    };
+    Done {
+        seed,
+        outcome,
+        is_same,
+        story,
+    }
+}
+
+/// Runs all seeds, several at a time, each in one thread, and hands out what came of them in their order, as long as that is
+/// wanted.
+fn run_all(args: &Args, mut take: impl FnMut(Done) -> anyhow::Result<bool>) -> anyhow::Result<()> {
+    let end = args.first.saturating_add(args.seeds);
+    let (next, over) = (AtomicU64::new(args.first), AtomicBool::new(false));
+    let jobs = match args.jobs {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        jobs => jobs,
+    };
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::sync_channel(jobs);
+        for _ in 0..jobs {
+            let (sender, next, over) = (sender.clone(), &next, &over);
+            scope.spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= end || sender.send(run_one(seed, args)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let (mut early, mut expected) = (BTreeMap::new(), args.first);
+        for done in receiver {
+            early.insert(done.seed, done);
+            while let Some(done) = early.remove(&expected) {
+                expected += 1;
+                if !take(done).inspect_err(|_| over.store(true, Ordering::Relaxed))? {
+                    over.store(true, Ordering::Relaxed);
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Takes one in and tells what is to be told. Says whether to go on.
+fn take(out: &mut impl Write, args: &Args, total: &mut Total, done: Done) -> anyhow::Result<bool> {
+    let Done {
+        seed,
+        outcome,
+        is_same,
+        story,
+    } = done;
+    if let Some(trace) = &outcome.trace {
+        out.write_all(trace.as_bytes())?;
+    }
+    total.twice += u64::from(is_same.is_some());
+    anyhow::ensure!(
+        is_same != Some(false),
+        "seed {seed} gave two different runs: something in them does not come from the seed"
+    );
+    total.add(&outcome);
+    let Some((violation, tail)) = &outcome.violation else {
+        return Ok(true);
+    };
+    let told = match args.trace {
+        true => 0,
+        false => story.len().saturating_sub(STORY_LINES_MAX),
+    };
+    let (what, lines) = match story.is_empty() {
+        true => ("the last events", &tail[..]),
+        false => ("the story of the partition", &story[told..]),
+    };
+    writeln!(out, "--- {what}, seed {seed}")?;
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(
+        out,
+        "--- seed {seed}, step {}: VIOLATED: {}",
+        outcome.steps, violation.invariant
+    )?;
+    writeln!(out, "    {}", violation.detail)?;
+    writeln!(out, "    replay: cargo xtask sim --first {seed} --seeds 1")?;
+    total.violations.push((seed, violation.invariant));
+    Ok(args.keep_going)
+}
+
+#[cfg(feature = "planted-faults")]
+fn mutants(out: &mut impl Write, args: &Args, started: Instant) -> anyhow::Result<ExitCode> {
+    let missed = anabranch_sim::mutants::run(out, args.first, args.seeds, args.mutant.as_deref())?;
+    writeln!(
+        out,
+        "{}: mutants that no oracle caught: {missed:?}, {:.1} s",
+        if missed.is_empty() { "ok" } else { "FAILED" },
+        started.elapsed().as_secs_f64()
+    )?;
+    Ok(if missed.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+#[cfg(not(feature = "planted-faults"))]
+fn mutants(_out: &mut impl Write, _args: &Args, _started: Instant) -> anyhow::Result<ExitCode> {
+    anyhow::bail!("the program was built without the feature planted-faults")
 }
 
 impl Total {

@@ -2,8 +2,8 @@
 //! counts. Record batches alone are bytes, as they are stored.
 
 use anabranch_core::group::{
-    CommitAnswer, ConsumerHeartbeat, ConsumerHeartbeatAnswer, FetchAnswer, Heartbeat, JoinAnswer, JoinGroup,
-    LeaveAnswer, LeaveGroup, OffsetCommit, OffsetFetch, SyncAnswer, SyncGroup,
+    CommitAnswer, CommitPartition, ConsumerHeartbeat, ConsumerHeartbeatAnswer, FetchAnswer, Heartbeat,
+    JoinAnswer, JoinGroup, LeaveAnswer, LeaveGroup, OffsetCommit, OffsetFetch, SyncAnswer, SyncGroup,
 };
 use anabranch_core::ids::{Offset, TopicId};
 use anabranch_core::node::CreateTopic;
@@ -116,8 +116,30 @@ pub enum Request {
 }
 
 impl Request {
-    /// Kafka's name of it, for the trace.
-    pub fn name(&self) -> &'static str {
+    /// The gist of it, for the trace.
+    pub fn brief(&self) -> String {
+        let what = match self {
+            Self::Fetch { wants, .. } => {
+                let one = |want: &Want| format!("{}@{}", want.tp.1, want.offset);
+                wants.iter().map(one).collect::<Vec<_>>().join(", ")
+            }
+            Self::OffsetCommit(commit) => {
+                let all = commit.topics.iter().flat_map(|(_, partitions)| partitions);
+                let one = |of: &CommitPartition| format!("{}@{}", of.partition, of.offset);
+                let offsets = all.map(one).collect::<Vec<_>>().join(", ");
+                format!(
+                    "{} epoch {}: {offsets}",
+                    commit.member_id, commit.generation_or_epoch
+                )
+            }
+            Self::Produce { partition, .. } => partition.to_string(),
+            _ => return self.name().to_owned(),
+        };
+        format!("{} {what}", self.name())
+    }
+
+    /// Kafka's name of it.
+    fn name(&self) -> &'static str {
         match self {
             Self::Metadata => "Metadata",
             Self::InitProducerId => "InitProducerId",

@@ -8,6 +8,8 @@
 
 use std::collections::BTreeMap;
 
+use anabranch_core::group::elastic::ClientSoftware;
+
 use crate::message::{Answer, Request};
 use crate::world::{Event, World};
 
@@ -26,6 +28,28 @@ pub type Lane = (usize, Line);
 /// A request, unique in the run.
 pub type CallId = u64;
 
+/// What a client says of itself on each connection (ApiVersions, the header of each request).
+#[derive(Clone, Debug, Default)]
+pub struct Introduction {
+    /// Its client id.
+    pub client_id: String,
+    /// Its address.
+    pub host: String,
+    /// Its software, if it tells.
+    pub software: Option<ClientSoftware>,
+}
+
+impl Introduction {
+    /// That of a client that says nothing, by its number.
+    pub fn of(client: usize) -> Self {
+        Self {
+            client_id: format!("client-{client}"),
+            host: format!("/10.0.0.{client}"),
+            software: None,
+        }
+    }
+}
+
 /// A request is seldom slow.
 const SLOW_PERCENT: u64 = 4;
 
@@ -43,6 +67,8 @@ struct Connection {
 #[derive(Debug, Default)]
 pub struct Net {
     lanes: BTreeMap<Lane, Connection>,
+    /// By the clients' numbers.
+    introductions: BTreeMap<usize, Introduction>,
     last_call: CallId,
     /// Requests of broken connections that will not arrive.
     lost: std::collections::BTreeSet<CallId>,
@@ -95,6 +121,17 @@ impl Net {
             *arrived = true;
         }
         true
+    }
+
+    /// A client will say this of itself from now on.
+    pub fn introduce(&mut self, client: usize, introduction: Introduction) {
+        self.introductions.insert(client, introduction);
+    }
+
+    /// What a client says of itself.
+    pub fn introduction(&self, client: usize) -> Introduction {
+        let found = self.introductions.get(&client).cloned();
+        found.unwrap_or_else(|| Introduction::of(client))
     }
 
     /// Whether somebody waits for the answer.
@@ -160,7 +197,12 @@ impl Net {
         }
     }
 
-    /// Whether a request that arrives came over a connection that has broken. Tells so once.
+    /// Whether a request that arrives came over a connection that has broken.
+    pub fn is_late(&self, call: CallId) -> bool {
+        self.orphans.contains(&call)
+    }
+
+    /// The same, once.
     pub fn is_orphan(&mut self, call: CallId) -> bool {
         self.orphans.remove(&call)
     }

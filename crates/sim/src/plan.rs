@@ -2,12 +2,13 @@
 //! there, and so situations arise that an even mixture would never show.
 
 use crate::broker::Settings;
-use crate::client::Client;
 use crate::client::admin::{AGEING, Admin, FLEETING, LONELY_GROUP, SHRINKING, STEADY, TOPICS};
 use crate::client::idempotent::Idempotent;
-use crate::client::member::{Habits, Member, Style};
+use crate::client::member::Member;
+use crate::client::member::cast::{self, Scene};
 use crate::client::outsider::Outsider;
 use crate::client::producer::Producer;
+use crate::client::{Client, Clock, Seat};
 use crate::faults::Faults;
 use crate::rng::Rng;
 
@@ -43,20 +44,23 @@ impl Plan {
             pack_live_percent: if rng.percent(20) { 0 } else { 80 },
             commit_pause_us: rng.between(1_000, 80_000),
             session_ms: rng.between(5_000, 10_000),
+            elastic: draw_elastic(rng),
+            fault: None,
         };
-        let groups = draw_groups(rng);
+        let is_elastic = !broker.elastic.is_empty();
+        let groups = draw_groups(rng, is_elastic);
         let names: Vec<String> = groups.iter().map(|group| group.name.clone()).collect();
-        let mut clients: Vec<Box<dyn Client>> = vec![Box::new(Admin::new(0, names.clone()))];
+        let mut clients: Vec<Box<dyn Client>> = vec![Box::new(Admin::new(0, names.clone(), is_elastic))];
         for _ in 0..rng.between(1, 2) {
-            let (index, topic) = (clients.len(), draw_topic(rng));
-            clients.push(Box::new(Producer::new(index, topic, rng.between(20, 400))));
+            let (seat, topic) = (draw_seat(rng, clients.len()), draw_topic(rng));
+            clients.push(Box::new(Producer::new(seat, topic, rng.between(20, 400))));
         }
         for _ in 0..rng.between(1, 3) {
-            let (index, topic) = (clients.len(), draw_topic(rng));
-            clients.push(Box::new(Idempotent::new(index, topic, rng.between(5, 150))));
+            let (seat, topic) = (draw_seat(rng, clients.len()), draw_topic(rng));
+            clients.push(Box::new(Idempotent::new(seat, topic, rng.between(5, 150))));
         }
         for group in &groups {
-            draw_members(rng, group, &mut clients);
+            draw_members(rng, group, &broker, &mut clients);
         }
         let looked_at = names.into_iter().chain([LONELY_GROUP.to_owned()]).collect();
         clients.push(Box::new(Outsider::new(clients.len(), looked_at)));
@@ -74,33 +78,76 @@ fn draw_topic(rng: &mut Rng) -> &'static str {
     TOPICS.get(rng.index(TOPICS.len())).copied().unwrap_or(STEADY)
 }
 
-fn draw_groups(rng: &mut Rng) -> Vec<Group> {
+/// Settings of groups whose members share partitions; none in some runs. All times are short, so that much happens.
+fn draw_elastic(rng: &mut Rng) -> Vec<(&'static str, String)> {
+    if rng.percent(35) {
+        return Vec::new();
+    }
+    let mut drawn = vec![("elastic.mode", "slices".to_owned())];
+    let mut number = |key, low, high| drawn.push((key, rng.between(low, high).to_string()));
+    number("elastic.interval.ms", 50, 800);
+    number("elastic.split.min.remaining", 1, 12);
+    number("elastic.steal.min.remaining", 1, 12);
+    number("elastic.steal.min.ms", 0, 100);
+    number("elastic.split.cooldown.ms", 0, 500);
+    number("elastic.fence.timeout.ms", 200, 4_000);
+    number("elastic.merge.delay.ms", 100, 4_000);
+    number("elastic.balance.cooldown.ms", 0, 1_000);
+    if rng.percent(40) {
+        drawn.push(("elastic.commit.evidence", "latest".to_owned()));
+    }
+    drawn
+}
+
+fn draw_groups(rng: &mut Rng, is_elastic: bool) -> Vec<Group> {
     let group = |name: &str, topics: &[&str]| Group {
         name: name.to_owned(),
         topics: topics.iter().map(|topic| (*topic).to_owned()).collect(),
     };
-    let mut groups = vec![group("alpha", &[STEADY, FLEETING])];
+    // Few partitions for many members.
+    let topics: &[&str] = match is_elastic && rng.percent(60) {
+        true => &[STEADY],
+        false => &[STEADY, FLEETING],
+    };
+    let mut groups = vec![group("alpha", topics)];
     if rng.percent(60) {
         groups.push(group("beta", &[STEADY, SHRINKING, AGEING]));
     }
     groups
 }
 
-fn draw_members(rng: &mut Rng, group: &Group, clients: &mut Vec<Box<dyn Client>>) {
-    let styles = [Style::Eager, Style::Cooperative, Style::Modern];
-    let shared = rng.pick(&styles).copied().filter(|_| rng.percent(60));
-    for nth in 0..rng.between(2, 4) {
-        let style = shared
-            .or_else(|| rng.pick(&styles).copied())
-            .unwrap_or(Style::Modern);
-        let habits = Habits {
-            group: group.name.clone(),
-            topics: group.topics.clone(),
-            style,
-            instance: rng.percent(25).then(|| format!("{}-{nth}", group.name)),
-            manual: rng.percent(40),
-            commit_ms: rng.between(300, 3_000),
-        };
+fn draw_members(rng: &mut Rng, group: &Group, settings: &Settings, clients: &mut Vec<Box<dyn Client>>) {
+    let (members_max, work_ms_max) = if settings.elastic.is_empty() {
+        (4, 2)
+    } else {
+        (5, 40)
+    };
+    let takes_latest = |(key, value): &(&str, String)| *key == "elastic.commit.evidence" && value == "latest";
+    let scene = Scene {
+        group: &group.name,
+        topics: &group.topics,
+        members_max,
+        work_us_max: work_ms_max * 1_000,
+        commit_means_done: settings.elastic.iter().any(takes_latest),
+    };
+    for habits in cast::draw(rng, scene, clients.len()) {
         clients.push(Box::new(Member::new(clients.len(), habits)));
     }
+}
+
+/// The seat of a producer: the wall clocks of some are minutes off.
+fn draw_seat(rng: &mut Rng, index: usize) -> Seat {
+    let off_ms = rng.between(1_000, 50 * 60_000) as i64;
+    let ahead_ms = match rng.below(8) {
+        0 => off_ms,
+        1 => -off_ms,
+        _ => 0,
+    };
+    Seat::with_clock(
+        index,
+        Clock {
+            ahead_ms,
+            ..Clock::default()
+        },
+    )
 }

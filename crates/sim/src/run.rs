@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 
+use anabranch_core::cursor::Fault;
 use anabranch_core::node::Node;
 
 use crate::broker::{Broker, node_options};
@@ -15,6 +16,7 @@ use crate::client::Client;
 use crate::faults::Faults;
 use crate::message::Tp;
 use crate::net::{Lane, Net};
+use crate::oracle::commits::Key;
 use crate::oracle::topics::Shape;
 use crate::oracle::{Oracles, Violation, delivery};
 use crate::plan::{Group, Plan};
@@ -44,6 +46,14 @@ impl Ctx<'_> {
     /// Something interesting has happened.
     pub fn saw(&mut self, sight: Sight) {
         self.sights.note(sight);
+    }
+
+    /// Everything up to this entry is durable; after a restart, and nothing else.
+    pub fn committed(&mut self, upto: u64, is_restart: bool) {
+        self.oracle.committed(upto, is_restart);
+        for sight in self.oracle.take_sights() {
+            self.saw(sight);
+        }
     }
 
     /// Breaks a connection.
@@ -104,6 +114,8 @@ pub struct Outcome {
     pub hash: u64,
     /// The violation, if there was one, and the last lines of the trace.
     pub violation: Option<(Violation, Vec<String>)>,
+    /// What concerned the partition that the violation is about, if it was kept.
+    pub story: Vec<String>,
     /// The whole trace, if it was kept.
     pub trace: Option<String>,
 }
@@ -141,14 +153,24 @@ pub struct Run {
 impl Run {
     /// The run of a seed. `keep` says whether the whole trace is kept.
     pub fn new(seed: u64, keep: bool) -> Self {
+        Self::with_fault(seed, keep, None)
+    }
+
+    /// The same with a broker that breaks a rule.
+    pub fn with_fault(seed: u64, keep: bool, fault: Option<Fault>) -> Self {
         let mut world = World::new(seed, keep);
-        let plan = Plan::draw(&mut world.rng);
+        let mut plan = Plan::draw(&mut world.rng);
+        plan.broker.fault = fault;
         let options = node_options(&plan.broker, world.now());
         let node = Node::new(options).expect("the configuration of the simulation is valid");
+        let mut oracle = Oracles::new(node);
+        if keep {
+            oracle.story.keep();
+        }
         Self {
             seed,
             net: Net::default(),
-            oracle: Oracles::new(node),
+            oracle,
             sights: Sights::default(),
             broker: Broker::new(world.rng.bits(), plan.broker),
             clients: plan.clients,
@@ -159,6 +181,11 @@ impl Run {
             chaos_ms: plan.chaos_ms,
             world,
         }
+    }
+
+    /// Whether groups divide partitions in it.
+    pub fn is_elastic(&self) -> bool {
+        self.broker.is_elastic()
     }
 
     /// Runs it to its end.
@@ -172,6 +199,7 @@ impl Run {
                 let detail = format!("{STEPS_MAX} steps have not brought the run to its end");
                 self.oracle.judge(Err(Violation::new(delivery::DRAINED, detail)));
             }
+            self.oracle.step = self.world.step();
             self.handle(event);
         }
         let (answers, requests) = self.net.losses();
@@ -194,6 +222,12 @@ impl Run {
                     self.world.trace_tail().map(str::to_owned).collect(),
                 )
             }),
+            story: self
+                .oracle
+                .violation()
+                .and_then(|violation| violation.about.as_ref())
+                .map(|key| self.oracle.story.of(key))
+                .unwrap_or_default(),
             trace: self.world.trace_whole().map(str::to_owned),
         }
     }
@@ -312,8 +346,12 @@ impl Run {
                             until_ms: now_ms + CALM_MS_MAX,
                         };
                     }
-                    Some(what) if now_ms > until_ms => {
-                        self.oracle.judge(Err(Violation::new(delivery::DRAINED, what)));
+                    Some((key, what)) if now_ms > until_ms => {
+                        let violation = Violation::new(delivery::DRAINED, what);
+                        self.oracle.judge(Err(match key {
+                            Some(key) => violation.about(&key),
+                            None => violation,
+                        }));
                     }
                     Some(_) => {}
                 }
@@ -327,10 +365,11 @@ impl Run {
         }
     }
 
-    /// What is still to be done, if anything.
-    fn backlog(&self) -> Option<String> {
+    /// What is still to be done, if anything, and where.
+    fn backlog(&self) -> Option<(Option<Key>, String)> {
         let Some(node) = self.broker.node().filter(|_| self.broker.queued() == 0) else {
-            return Some("the broker is down, or has entries that are not committed".to_owned());
+            let what = "the broker is down, or has entries that are not committed";
+            return Some((None, what.to_owned()));
         };
         for group in &self.groups {
             let logs = node.logs().filter(|log| {
@@ -341,19 +380,17 @@ impl Run {
                 let key = (group.name.clone(), (log.topic(), log.partition()));
                 let gap = self.oracle.delivery.gap(&key, log.start(), log.high_watermark());
                 if let Some(offset) = gap {
-                    return Some(format!("group {key:?} has not processed offset {offset}"));
+                    let what = format!("group {key:?} has not processed offset {offset}");
+                    return Some((Some(key), what));
                 }
-                let cursor = node
+                let position = node
                     .groups()
-                    .groups()
-                    .get(&group.name)
-                    .and_then(|group| group.cursors.get(&key.1));
-                let position = cursor.map(|cursor| cursor.outside_view(None).offset);
+                    .outside_view(&group.name, key.1)
+                    .map(|plain| plain.offset);
                 if position != Some(log.high_watermark()) {
                     let end = log.high_watermark();
-                    return Some(format!(
-                        "group {key:?} has committed {position:?}, the end is {end}"
-                    ));
+                    let what = format!("group {key:?} has committed {position:?}, the end is {end}");
+                    return Some((Some(key), what));
                 }
             }
         }
@@ -367,7 +404,12 @@ mod tests {
 
     #[test]
     fn the_same_seed_twice_is_the_same_run_byte_for_byte() {
-        for seed in [1, 2, 3] {
+        let seeds = 1..=5;
+        assert!(
+            seeds.clone().any(|seed| Run::new(seed, false).is_elastic()),
+            "groups divide partitions in some"
+        );
+        for seed in seeds {
             let (first, second) = (Run::new(seed, true).finish(), Run::new(seed, true).finish());
             assert!(
                 first

@@ -52,6 +52,8 @@ pub enum Chore {
     Maintain,
     /// Retention of logs, expiry of offsets.
     Retention,
+    /// The planner of elastic groups.
+    Plan,
 }
 
 /// The shared part of a run.

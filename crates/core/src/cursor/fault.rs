@@ -1,6 +1,7 @@
 //! Planted faults: each breaks one rule on purpose, so that tests can show that they would notice.
 //!
-//! A fault is set in [`super::Live`] and is asked for at exactly the rule it breaks. Without the cargo feature
+//! A fault is set in [`super::Live`], or for all cursors with `Coordinator::plant`, and is asked for at exactly the rule
+//! it breaks. Those that lie outside of the coordinator are broken by the simulator's broker. Without the cargo feature
 //! `planted-faults` (off by default) and outside of tests there is no place to set one, and the questions compile to
 //! nothing.
 
@@ -62,12 +63,25 @@ pub enum Fault {
     LatestIsEvidence,
     /// What is handed out is not noted when it is looked up.
     ServedNotReserved,
+    /// The owner of a partition that is divided for the first time is not asked to give it up, and goes on reading it whole.
+    OwnerNotAsked,
+    /// Answers leave before what they tell is durable: slice ids, grants, what was handed out.
+    AnswersBeforeDurable,
+    /// A slice that has changed since it was read is answered with what was read, which nobody has reserved.
+    ReadUnchecked,
     /// An empty slice between two others stays. Costs room, not safety.
     EmptySlicesStay,
 }
 
 impl Fault {
-    /// All of them.
+    /// Rules around the cursor, which only a whole broker can break.
+    pub const AROUND: &[Self] = &[
+        Self::OwnerNotAsked,
+        Self::AnswersBeforeDurable,
+        Self::ReadUnchecked,
+    ];
+
+    /// All rules of the cursor itself.
     pub const ALL: &[Self] = &[
         Self::GrantBeforeFence,
         Self::SmallerId,

@@ -117,6 +117,12 @@ impl Coordinator {
         }
     }
 
+    /// Breaks a rule of divided cursors on purpose, for simulators; see [`crate::cursor::Fault`].
+    #[cfg(any(test, feature = "planted-faults"))]
+    pub fn plant(&mut self, fault: Option<crate::cursor::Fault>) {
+        self.elastic.plant(fault);
+    }
+
     /// The settings in force.
     pub fn settings(&self) -> &GroupSettings {
         &self.settings

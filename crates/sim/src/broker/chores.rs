@@ -31,6 +31,8 @@ impl Broker {
             Chore::Snapshot => process.snapshot(ctx, life),
             Chore::Maintain => process.maintain(ctx, life),
             Chore::Retention => process.retain(ctx, life),
+            Chore::Plan if process.is_planned_later(ctx) => return,
+            Chore::Plan => process.plan(ctx, life),
         }
         process.follow_up(ctx, life, &self.settings);
         self.bury(ctx, Some(chore));
@@ -53,8 +55,7 @@ impl Process {
             self.store().last()
         ));
         self.effects.extend(self.engine.committed(committed, &told.tails));
-        let verdict = ctx.oracle.replay.committed(committed.0, &mut ctx.oracle.epochs);
-        ctx.oracle.judge(verdict);
+        ctx.committed(committed.0, false);
         if committed.0 - before.0 >= MANY {
             ctx.saw(Sight::GroupOfMany);
         }

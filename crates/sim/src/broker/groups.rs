@@ -11,7 +11,7 @@ use anabranch_wire::ErrorCode;
 use super::{Process, Slot};
 use crate::message::{Answer, Request, Tp};
 use crate::net::{CallId, Lane};
-use crate::oracle::commits::{Commits, Key};
+use crate::oracle::commits::Key;
 use crate::oracle::ownership::Ownership;
 use crate::run::Ctx;
 use crate::sights::Sight;
@@ -29,16 +29,31 @@ pub(super) fn answer_of(node: &Node, answer: GroupAnswer) -> Answer {
     }
 }
 
-fn caller(lane: Lane) -> Caller {
-    Caller {
-        client_id: format!("client-{}", lane.0),
-        host: format!("/10.0.0.{}", lane.0),
-        connection: Connection(lane.0 as u64),
-        software: None,
-    }
-}
-
 impl Process {
+    /// Who speaks: on the connection of the lane, which a client opens with its first request, or on one that has broken.
+    pub(super) fn caller(&mut self, ctx: &Ctx<'_>, lane: Lane, call: CallId) -> Caller {
+        let introduction = ctx.net.introduction(lane.0);
+        let mut caller = Caller {
+            client_id: introduction.client_id,
+            host: introduction.host,
+            connection: Connection(self.last_connection + 1),
+            software: introduction.software,
+        };
+        if ctx.net.is_late(call) {
+            self.last_connection += 1;
+            return caller;
+        }
+        match self.connections.get(&lane) {
+            Some(connection) => caller.connection = *connection,
+            None => {
+                self.last_connection += 1;
+                self.connections.insert(lane, caller.connection);
+                self.engine.introduced(&caller);
+            }
+        }
+        caller
+    }
+
     /// A request that the coordinator answers; others come back.
     pub(super) fn handle_group(
         &mut self,
@@ -49,9 +64,9 @@ impl Process {
     ) -> Option<Request> {
         let now = ctx.world.now();
         let fresh = ctx.world.rng.id();
+        let caller = self.caller(ctx, lane, call);
         let (answer, outcome) = match request {
             Request::Join(request) => {
-                let caller = caller(lane);
                 let (token, outcome) = self.engine.group_reply(now, |groups, topics, now, token| {
                     groups.join(now, topics, fresh, token, &caller, &request)
                 });
@@ -61,7 +76,7 @@ impl Process {
             }
             Request::Sync(request) => {
                 let (token, outcome) = self.engine.group_reply(now, |groups, topics, now, token| {
-                    groups.sync(now, topics, token, &caller(lane), &request)
+                    groups.sync(now, topics, token, &caller, &request)
                 });
                 self.park(lane, call, token);
                 self.pass_on(outcome);
@@ -69,7 +84,7 @@ impl Process {
             }
             Request::Heartbeat(request) => {
                 let (error, outcome) = self.engine.group(now, |groups, topics, now| {
-                    groups.heartbeat(now, topics, &caller(lane), &request)
+                    groups.heartbeat(now, topics, &caller, &request)
                 });
                 (Answer::Heartbeat(error), outcome)
             }
@@ -80,7 +95,6 @@ impl Process {
                 (Answer::Left(answer), outcome)
             }
             Request::ConsumerHeartbeat(request) => {
-                let caller = caller(lane);
                 let (answer, outcome) = self.engine.group(now, |groups, topics, now| {
                     groups.consumer_heartbeat(now, topics, fresh, &caller, &request)
                 });
@@ -89,13 +103,13 @@ impl Process {
                 (answer.map_or_else(refused, Answer::ConsumerHeartbeat), outcome)
             }
             Request::OffsetCommit(request) => {
-                let slot = self.commit(ctx, lane, &request);
+                let slot = self.commit(ctx, &caller, &request);
                 self.lanes.entry(lane).or_default().push_back((call, slot));
                 return None;
             }
             Request::OffsetFetch(request) => {
                 let (answer, outcome) = self.engine.group(now, |groups, topics, now| {
-                    groups.fetch(now, topics, &caller(lane), &request)
+                    groups.fetch(now, topics, &caller, &request)
                 });
                 (answer.map_or_else(Answer::Refused, Answer::Offsets), outcome)
             }
@@ -182,7 +196,7 @@ impl Process {
         keys
     }
 
-    fn commit(&mut self, ctx: &mut Ctx<'_>, lane: Lane, request: &OffsetCommit) -> Slot {
+    fn commit(&mut self, ctx: &mut Ctx<'_>, caller: &Caller, request: &OffsetCommit) -> Slot {
         let now = ctx.world.now();
         let keys = self.keys(request);
         let before: Vec<Option<i64>> = keys.iter().map(|(key, _)| self.position(key)).collect();
@@ -201,7 +215,7 @@ impl Process {
             .map(|key| owners_of(key).unwrap_or_default())
             .collect();
         let ((answer, accepted), outcome) = self.engine.group(now, |groups, topics, now| {
-            let (answer, effects) = groups.commit(now, topics, &caller(lane), request);
+            let (answer, effects) = groups.commit(now, topics, caller, request);
             let accepted = !effects.changes.is_empty();
             ((answer, accepted), effects)
         });
@@ -222,7 +236,8 @@ impl Process {
         }
         for ((key, _), before) in keys.iter().zip(before) {
             if let (true, Some(before), Some(now)) = (is_member, before, self.position(key)) {
-                ctx.oracle.judge(Commits::forward(key, before, now));
+                let verdict = ctx.oracle.commits.forward(key, before, now);
+                ctx.oracle.judge(verdict);
             }
         }
         Slot::Ready(Box::new(Answer::Committed(answer)), after)
@@ -231,13 +246,6 @@ impl Process {
     /// Lets the coordinator act on what is due.
     pub(super) fn on_time(&mut self, ctx: &mut Ctx<'_>) {
         let outcome = self.engine.on_time(ctx.world.now());
-        for notice in &outcome.notices {
-            if notice.text.contains("expelled") {
-                ctx.saw(Sight::MemberExpelled);
-            }
-            ctx.world
-                .trace(format_args!("group {}: {}", notice.group, notice.text));
-        }
         self.pass_on(outcome);
         self.armed = None;
     }
@@ -245,8 +253,9 @@ impl Process {
     /// A connection is gone: nobody waits for what is parked on it.
     pub(super) fn disconnected(&mut self, ctx: &mut Ctx<'_>, lane: Lane) {
         self.lanes.remove(&lane);
-        let connection = caller(lane).connection;
-        self.engine.connection_closed(connection);
+        if let Some(connection) = self.connections.remove(&lane) {
+            self.engine.connection_closed(connection);
+        }
         let tokens: Vec<_> = self
             .tokens
             .iter()

@@ -27,7 +27,7 @@ impl Broker {
             return;
         };
         ctx.world
-            .trace(format_args!("<- {lane:?} #{call} {}", request.name()));
+            .trace(format_args!("<- {lane:?} #{call} {}", request.brief()));
         process.handle(ctx, lane, call, request);
         if ctx.net.is_orphan(call) {
             // Its connection is gone, so nothing is to wait behind its answer.
@@ -57,12 +57,16 @@ impl Process {
                 wants,
                 wait_ms,
                 bytes_max,
-            } => Slot::Fetch {
-                fetch: fetch::understood(&wants, bytes_max),
-                until_ms: ctx.world.now().mono_ms + wait_ms,
-                parked: false,
-            },
-            Request::ListOffsets { tp, edge } => ready(self.list_offsets(ctx, tp, edge), Lsn(0)),
+            } => {
+                let connection = self.caller(ctx, lane, call).connection;
+                let until_ms = ctx.world.now().mono_ms + wait_ms;
+                let fetch = fetch::understood(&wants, bytes_max);
+                Slot::Fetch(Box::new(fetch::Fetching::new(fetch, connection, until_ms)))
+            }
+            Request::ListOffsets { tp, edge } => {
+                let caller = self.caller(ctx, lane, call);
+                ready(self.list_offsets(ctx, &caller, tp, edge), self.node().state_lsn())
+            }
             Request::Produce {
                 place,
                 partition,

@@ -11,6 +11,7 @@ use anabranch_engine::slices::ScanCache;
 use anabranch_store::{Options, Store};
 
 use super::journal::Watched;
+use super::planning::Planning;
 use super::{Broker, Process, Settings, listen_to};
 use crate::disk::{End, FaultDisk, Kind};
 use crate::oracle::Violation;
@@ -27,17 +28,15 @@ const RESTART_MS_MAX: u64 = 3_000;
 
 /// What every process is started with.
 pub fn node_options(settings: &Settings, started: anabranch_core::ids::Now) -> NodeOptions {
-    let configs = [(
+    let session = (
         "group.consumer.session.timeout.ms",
         settings.session_ms.to_string(),
-    )];
+    );
+    let configs = settings.elastic.iter().cloned().chain([session]);
     NodeOptions {
         node_id: 1,
         cluster_id: "simulated".to_owned(),
-        configs: configs
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value))
-            .collect(),
+        configs: configs.map(|(key, value)| (key.to_owned(), value)).collect(),
         started,
     }
 }
@@ -120,8 +119,11 @@ impl Broker {
         if waiting > 0 && last.0 < known + waiting {
             ctx.saw(Sight::UnackedLost);
         }
-        let verdict = ctx.oracle.replay.recovered(last.0, &mut ctx.oracle.epochs);
-        ctx.oracle.judge(verdict);
+        ctx.oracle.story.add(ctx.world.step(), None, || {
+            "the broker is started again".to_owned()
+        });
+        ctx.committed(last.0, true);
+        see_restart(ctx);
         let verdict = ctx.oracle.replay.compare(recovery.node());
         ctx.oracle.judge(verdict);
         for log in recovery.node().logs() {
@@ -143,6 +145,11 @@ impl Broker {
             disk,
             lanes: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            last_connection: 0,
+            planning: Planning::default(),
+            fault: self.settings.fault,
+            notices: Vec::new(),
             effects: VecDeque::new(),
             commit_scheduled: false,
             armed: None,
@@ -153,9 +160,14 @@ impl Broker {
         };
         process.audit(ctx);
         let process = self.process.insert(process);
+        #[cfg(feature = "planted-faults")]
+        if let Some(fault) = self.settings.fault {
+            process.engine.plant(fault);
+        }
         for (chore, ms) in [
             (Chore::Maintain, 100),
             (Chore::Retention, super::chores::RETENTION_MS),
+            (Chore::Plan, 0),
         ] {
             ctx.world.after_ms(ms, Event::Broker(self.life, chore));
         }
@@ -243,6 +255,9 @@ impl Broker {
         if moving {
             ctx.saw(Sight::CrashInRebalance);
         }
+        ctx.oracle
+            .story
+            .add(ctx.world.step(), None, || "the broker ends".to_owned());
         ctx.net.broker_gone(ctx.world);
         drop(process);
         self.after_end(ctx);
@@ -296,6 +311,37 @@ impl Broker {
             let verdict = ctx.oracle.replay.compare(process.node());
             ctx.oracle.judge(verdict);
             process.audit(ctx);
+        }
+    }
+}
+
+/// Notes what was under way in groups whose members share partitions.
+fn see_restart(ctx: &mut Ctx<'_>) {
+    use anabranch_core::cursor::{ChainState, Cursor};
+    use anabranch_core::group::state::Sharing;
+    let (mut divided, mut moving, mut yielding) = (false, false, false);
+    for group in ctx.oracle.replay.groups().groups().values() {
+        for cursor in group.cursors.values() {
+            let Cursor::Divided(cursor) = cursor else { continue };
+            divided = true;
+            moving |= !cursor.loose().is_empty()
+                || cursor
+                    .chains()
+                    .any(|(_, chain)| chain.state() != ChainState::Held || !chain.transits().is_empty());
+        }
+        let shared = group
+            .consumer()
+            .into_iter()
+            .flat_map(|group| group.shared.values());
+        yielding |= shared.flatten().any(|(_, sharing)| *sharing == Sharing::Yields);
+    }
+    for (is_so, sight) in [
+        (divided, Sight::RestartWhileDivided),
+        (moving, Sight::RestartWhileSlotsMove),
+        (yielding, Sight::RestartBeforeDivision),
+    ] {
+        if is_so {
+            ctx.saw(sight);
         }
     }
 }

@@ -14,19 +14,22 @@ mod groups;
 mod handle;
 mod journal;
 mod life;
+mod planning;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 pub use life::node_options;
 
+use fetch::Fetching;
 use journal::Watched;
+use planning::Planning;
 
-use anabranch_core::group::{Reply, Token};
+use anabranch_core::cursor::Fault;
+use anabranch_core::group::{Connection, Notice, Reply, Token};
 use anabranch_core::ids::{LogId, Lsn};
 use anabranch_core::meta::Command;
 use anabranch_core::node::{LogEffect, Node};
-use anabranch_engine::fetch::Fetch;
 use anabranch_engine::slices::ScanCache;
 use anabranch_engine::{Engine, Outcome};
 use anabranch_store::sim_disk::SimDisk;
@@ -51,6 +54,10 @@ pub struct Settings {
     pub commit_pause_us: u64,
     /// Session timeout of members of the consumer protocol, milliseconds.
     pub session_ms: u64,
+    /// The broker's values of `elastic.*`; none if groups are not divided.
+    pub elastic: Vec<(&'static str, String)>,
+    /// A rule that is broken on purpose.
+    pub fault: Option<Fault>,
 }
 
 /// An answer on its way out.
@@ -61,11 +68,7 @@ enum Slot {
     /// The coordinator will answer.
     Parked(Token),
     /// A fetch, looked at when it is in front.
-    Fetch {
-        fetch: Fetch,
-        until_ms: u64,
-        parked: bool,
-    },
+    Fetch(Box<Fetching>),
 }
 
 /// A broker process.
@@ -76,6 +79,13 @@ struct Process {
     disk: FaultDisk,
     lanes: BTreeMap<Lane, VecDeque<(CallId, Slot)>>,
     tokens: BTreeMap<Token, Lane>,
+    /// The connections that clients have opened, and the number of the newest.
+    connections: BTreeMap<Lane, Connection>,
+    last_connection: u64,
+    planning: Planning,
+    fault: Option<Fault>,
+    /// What the coordinator has told the operator, with the entry by which it is so; nobody has looked at it.
+    notices: Vec<(Lsn, Notice)>,
     /// What the store is to be told.
     effects: VecDeque<LogEffect>,
     told: Arc<Mutex<Told>>,
@@ -136,6 +146,11 @@ impl Broker {
         self.process.is_some()
     }
 
+    /// Whether groups divide partitions.
+    pub fn is_elastic(&self) -> bool {
+        !self.settings.elastic.is_empty()
+    }
+
     /// How many processes there have been.
     pub fn lives(&self) -> u64 {
         self.life
@@ -178,6 +193,9 @@ impl Process {
     /// woken: all that are parked look again after each event.
     fn pass_on(&mut self, outcome: Outcome) -> Lsn {
         let after = outcome.after;
+        self.planning.is_wanted |= outcome.plan_soon;
+        let noticed = outcome.notices.into_iter().map(|notice| (after, notice));
+        self.notices.extend(noticed);
         for Reply { token, answer } in outcome.replies {
             let answer = groups::answer_of(self.node(), answer);
             self.deliver(token, answer, after);
@@ -200,10 +218,11 @@ impl Process {
     /// After anything has happened: the oracles hear of new entries, answers that may leave do, and what must happen later
     /// is scheduled.
     fn follow_up(&mut self, ctx: &mut Ctx<'_>, life: u64, settings: &Settings) {
-        for (lsn, entry) in self.engine.journal().news() {
-            ctx.oracle.replay.appended(lsn.0, entry);
-        }
+        self.tell_news(ctx);
         self.flush(ctx, life);
+        // What fetches hand out may be noted in the journal.
+        self.tell_news(ctx);
+        self.think_later(ctx, life);
         if !self.commit_scheduled && self.store().last() > self.store().committed() {
             self.commit_scheduled = true;
             let pause_us = match ctx.world.rng.below(4) {
@@ -221,6 +240,20 @@ impl Process {
         }
     }
 
+    fn tell_news(&mut self, ctx: &mut Ctx<'_>) {
+        for (lsn, notice) in std::mem::take(&mut self.notices) {
+            if notice.text.contains("expelled") {
+                ctx.saw(crate::sights::Sight::MemberExpelled);
+            }
+            ctx.world
+                .trace(format_args!("group {}: {}", notice.group, notice.text));
+            ctx.oracle.replay.noticed(lsn.0, &notice);
+        }
+        for (lsn, entry) in self.engine.journal().news() {
+            ctx.oracle.replay.appended(lsn.0, entry);
+        }
+    }
+
     /// Lets the answers go that may.
     fn flush(&mut self, ctx: &mut Ctx<'_>, life: u64) {
         let lanes: Vec<Lane> = self.lanes.keys().copied().collect();
@@ -234,32 +267,21 @@ impl Process {
             return false;
         };
         let answer = match slot {
-            Slot::Ready(answer, after) if after <= self.store().committed() => *answer,
-            Slot::Fetch {
-                fetch,
-                until_ms,
-                parked,
-            } => match self.fetch(ctx, &fetch, until_ms) {
+            Slot::Ready(answer, after) if self.may_leave(after) => *answer,
+            Slot::Fetch(mut fetching) => match self.fetch(ctx, life, &mut fetching) {
                 Some((got, after)) => {
                     let answer = Box::new(Answer::Fetched(got));
                     self.unflush(lane, call, Slot::Ready(answer, after));
-                    return after <= self.store().committed();
+                    return self.may_leave(after);
                 }
                 None => {
-                    if !parked {
+                    if !fetching.is_parked {
+                        fetching.is_parked = true;
                         ctx.saw(crate::sights::Sight::FetchParked);
                         ctx.world
-                            .at_mono_ms(until_ms, Event::Broker(life, Chore::Fetches));
+                            .at_mono_ms(fetching.until_ms, Event::Broker(life, Chore::Fetches));
                     }
-                    self.unflush(
-                        lane,
-                        call,
-                        Slot::Fetch {
-                            fetch,
-                            until_ms,
-                            parked: true,
-                        },
-                    );
+                    self.unflush(lane, call, Slot::Fetch(fetching));
                     return false;
                 }
             },
@@ -270,6 +292,11 @@ impl Process {
         };
         ctx.net.answer(ctx.world, lane, call, answer);
         true
+    }
+
+    /// Whether what an answer tells is durable.
+    fn may_leave(&self, after: Lsn) -> bool {
+        after <= self.store().committed() || self.fault == Some(Fault::AnswersBeforeDurable)
     }
 
     fn unflush(&mut self, lane: Lane, call: CallId, slot: Slot) {

@@ -49,17 +49,20 @@ pub struct Admin {
     /// Topics that were deleted once.
     deleted: BTreeMap<String, u32>,
     settled: bool,
+    /// Groups divide partitions here: there are few of them.
+    is_elastic: bool,
 }
 
 impl Admin {
     /// The administrator, who may also set back these groups.
-    pub fn new(index: usize, groups: Vec<String>) -> Self {
+    pub fn new(index: usize, groups: Vec<String>, is_elastic: bool) -> Self {
         Self {
             seat: Seat::new(index),
             deed: None,
             groups,
             deleted: BTreeMap::new(),
             settled: false,
+            is_elastic,
         }
     }
 
@@ -137,7 +140,12 @@ impl Admin {
     }
 
     fn create(&mut self, ctx: &mut Ctx<'_>, name: &str) {
-        let partitions = ctx.world.rng.between(1, 3) as i32;
+        let most = if self.is_elastic && ctx.world.rng.percent(75) {
+            1
+        } else {
+            3
+        };
+        let partitions = ctx.world.rng.between(1, most) as i32;
         self.topic(ctx, name, Change::Create(partitions));
     }
 
@@ -151,7 +159,8 @@ impl Admin {
             .node()
             .topic_by_name(name)
             .map_or(0, anabranch_core::meta::Topic::partitions);
-        if partitions >= PARTITIONS_MAX {
+        let is_enough = self.is_elastic && !ctx.world.rng.percent(10);
+        if partitions >= PARTITIONS_MAX || is_enough {
             return self.rest(ctx, 100);
         }
         self.topic(ctx, name, Change::Grow(partitions + 1));

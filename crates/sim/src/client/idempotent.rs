@@ -71,9 +71,9 @@ pub struct Idempotent {
 
 impl Idempotent {
     /// A producer to one topic.
-    pub fn new(index: usize, topic: &str, pause_ms: u64) -> Self {
+    pub fn new(seat: Seat, topic: &str, pause_ms: u64) -> Self {
         Self {
-            seat: Seat::new(index),
+            seat,
             topic: topic.to_owned(),
             id: None,
             count: 0,
@@ -114,12 +114,13 @@ impl Idempotent {
             session: self.session,
             idempotent: true,
             topic: &self.topic,
+            clock_ahead_ms: self.seat.clock.ahead_ms,
             id: Some(id),
             partition: number,
             ordinal: partition.next_ordinal,
         };
         let ids = ctx.oracle.sending(ctx.world, &intent, count);
-        let mut timestamp_ms = ctx.world.now().wall_ms;
+        let mut timestamp_ms = self.seat.wall_ms(ctx);
         if ctx.world.rng.below(150) == 0 {
             timestamp_ms += FAR_AHEAD_MS;
         }
@@ -302,9 +303,8 @@ impl Client for Idempotent {
     fn die(&mut self, ctx: &mut Ctx<'_>) {
         self.seat.reborn(ctx);
         *self = Self {
-            seat: self.seat.clone(),
             settled: self.settled,
-            ..Self::new(0, &self.topic, self.pause_ms)
+            ..Self::new(self.seat.clone(), &self.topic, self.pause_ms)
         };
         self.start(ctx);
     }

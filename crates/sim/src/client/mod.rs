@@ -42,12 +42,46 @@ pub struct Seat {
     pub index: usize,
     /// Counts its lives: timers of an earlier one are void.
     pub life: u64,
+    /// Its clocks.
+    pub clock: Clock,
+}
+
+/// A client's clocks, as far as they are wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// How much of the time that passes they show, in percent: timers run out early on a fast one.
+    pub percent: u64,
+    /// How far the wall clock is ahead, milliseconds.
+    pub ahead_ms: i64,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self {
+            percent: 100,
+            ahead_ms: 0,
+        }
+    }
 }
 
 impl Seat {
     /// The seat of a client.
     pub fn new(index: usize) -> Self {
-        Self { index, life: 0 }
+        Self::with_clock(index, Clock::default())
+    }
+
+    /// The seat of a client whose clocks are wrong.
+    pub fn with_clock(index: usize, clock: Clock) -> Self {
+        Self {
+            index,
+            life: 0,
+            clock,
+        }
+    }
+
+    /// What its wall clock shows, milliseconds.
+    pub fn wall_ms(&self, ctx: &Ctx<'_>) -> i64 {
+        ctx.world.now().wall_ms + self.clock.ahead_ms
     }
 
     /// Sends a request.
@@ -57,7 +91,12 @@ impl Seat {
 
     /// Sets a timer.
     pub fn wake_in(&self, ctx: &mut Ctx<'_>, ms: u64, what: u32) {
-        ctx.world.after_ms(ms, Event::Wake(self.index, self.life, what));
+        self.wake_in_us(ctx, ms * 100_000 / self.clock.percent.max(1), what);
+    }
+
+    /// Sets a timer, by the microsecond of true time.
+    pub fn wake_in_us(&self, ctx: &mut Ctx<'_>, us: u64, what: u32) {
+        ctx.world.after_us(us, Event::Wake(self.index, self.life, what));
     }
 
     /// Begins another life: connections break, timers are void.

@@ -97,8 +97,7 @@ impl Outsider {
                 // A topic that is being deleted takes its offsets with it.
                 let is_gone = found.offset == NONE && ctx.oracle.replay.node().topic_by_id(id).is_none();
                 if !is_gone {
-                    let verdict = ctx.oracle.commits.read(&(group.clone(), tp), found.offset, step);
-                    ctx.oracle.judge(verdict);
+                    ctx.oracle.found(&(group.clone(), tp), None, found.offset, step);
                 }
             }
         }
@@ -155,9 +154,10 @@ impl Client for Outsider {
                     return self.rest(ctx);
                 };
                 ctx.saw(Sight::OutsiderRead);
-                let next = ctx
+                let records = ctx
                     .oracle
                     .read("an outsider", tp, got.asked, got.high_watermark, &got.batches);
+                let next = records.last().map_or(got.asked, |(offset, _)| offset + 1);
                 if left > 0 && next < got.high_watermark {
                     return self.read(ctx, tp, next, left - 1);
                 }

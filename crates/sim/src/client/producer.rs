@@ -11,6 +11,7 @@ use crate::net::{CallId, Line};
 use crate::oracle::Intent;
 use crate::record::{self, RecordId};
 use crate::run::Ctx;
+use crate::sights::Sight;
 
 const LEARN: u32 = 0;
 const NEXT: u32 = 1;
@@ -46,9 +47,9 @@ pub struct Producer {
 
 impl Producer {
     /// A producer to one topic.
-    pub fn new(index: usize, topic: &str, pause_ms: u64) -> Self {
+    pub fn new(seat: Seat, topic: &str, pause_ms: u64) -> Self {
         Self {
-            seat: Seat::new(index),
+            seat,
             topic: topic.to_owned(),
             partitions: 0,
             session: 0,
@@ -71,13 +72,14 @@ impl Producer {
             session: self.session,
             idempotent: false,
             topic: &self.topic,
+            clock_ahead_ms: self.seat.clock.ahead_ms,
             id: None,
             partition,
             ordinal: *ordinal,
         };
         *ordinal += count;
         let ids = ctx.oracle.sending(ctx.world, &intent, count);
-        let batch = record::batch(&ids, ctx.world.now().wall_ms, None);
+        let batch = record::batch(&ids, self.seat.wall_ms(ctx), None);
         self.attempt = Some(Attempt {
             ids,
             batch,
@@ -117,6 +119,9 @@ impl Producer {
 
 impl Client for Producer {
     fn start(&mut self, ctx: &mut Ctx<'_>) {
+        if self.seat.clock.ahead_ms != 0 {
+            ctx.saw(Sight::ProducerClockWrong);
+        }
         self.session = ctx.oracle.ledger.session();
         self.seat.wake_in(ctx, 1, LEARN);
     }
@@ -168,9 +173,8 @@ impl Client for Producer {
     fn die(&mut self, ctx: &mut Ctx<'_>) {
         self.seat.reborn(ctx);
         *self = Self {
-            seat: self.seat.clone(),
             settled: self.settled,
-            ..Self::new(0, &self.topic, self.pause_ms)
+            ..Self::new(self.seat.clone(), &self.topic, self.pause_ms)
         };
         self.start(ctx);
     }

@@ -33,6 +33,8 @@ struct Write {
 #[derive(Debug, Default)]
 pub struct Commits {
     registers: BTreeMap<Key, Vec<Write>>,
+    /// Where members went back of their own will: from here on, up to there.
+    returns: BTreeMap<Key, Vec<(i64, i64)>>,
 }
 
 impl Commits {
@@ -57,10 +59,15 @@ impl Commits {
         }
     }
 
-    /// The write was refused: it never had, and never will have, an effect.
+    /// The write was refused: it never had, and never will have, an effect. Of several that look alike (two members of one
+    /// group may commit the same at the same moment, and a request may be sent twice) it is one.
     pub fn refused(&mut self, key: &Key, value: i64, began: u64) {
-        if let Some(writes) = self.registers.get_mut(key) {
-            writes.retain(|write| !(write.began == began && write.value == value && write.ended == u64::MAX));
+        let Some(writes) = self.registers.get_mut(key) else {
+            return;
+        };
+        let is_it = |write: &Write| write.began == began && write.value == value && write.ended == u64::MAX;
+        if let Some(at) = writes.iter().position(is_it) {
+            writes.remove(at);
         }
     }
 
@@ -90,9 +97,17 @@ impl Commits {
         Err(Violation::new(READ, detail))
     }
 
+    /// A member goes back itself: it has sent an older commit again, or has sought. Its commits may be from here on for a
+    /// while, up to there.
+    pub fn may_return(&mut self, key: Key, from: i64, upto: i64) {
+        self.returns.entry(key).or_default().push((from, upto));
+    }
+
     /// The broker replaces a member's committed position.
-    pub fn forward(key: &Key, before: i64, after: i64) -> Verdict {
-        if after >= before {
+    pub fn forward(&self, key: &Key, before: i64, after: i64) -> Verdict {
+        let returns = self.returns.get(key).map_or(&[][..], Vec::as_slice);
+        let is_own = |(from, upto): &(i64, i64)| (*from..=*upto).contains(&after);
+        if after >= before || returns.iter().any(is_own) {
             return Ok(());
         }
         Err(Violation::new(
@@ -125,7 +140,15 @@ mod tests {
         assert!(oracle.read(&key, 10, 10).is_err(), "overwritten");
         oracle.refused(&key, 20, 6);
         assert!(oracle.read(&key, 20, 10).is_err(), "refused");
-        assert!(Commits::forward(&key, 5, 4).is_err());
-        Commits::forward(&key, 5, 5).unwrap();
+        for _ in 0..2 {
+            oracle.began(key.clone(), 40, 11);
+        }
+        oracle.refused(&key, 40, 11);
+        oracle.read(&key, 40, 12).unwrap();
+        assert!(oracle.forward(&key, 5, 4).is_err());
+        oracle.forward(&key, 5, 5).unwrap();
+        oracle.may_return(key.clone(), 3, 4);
+        oracle.forward(&key, 5, 4).unwrap();
+        assert!(oracle.forward(&key, 5, 2).is_err());
     }
 }

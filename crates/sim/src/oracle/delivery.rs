@@ -66,6 +66,12 @@ impl Delivery {
         }
     }
 
+    /// Whether a member has processed the record at an offset.
+    pub fn has(&self, key: &Key, offset: i64) -> bool {
+        let covered = self.processed.get(key);
+        covered.is_some_and(|covered| covered.gap(offset, offset + 1).is_none())
+    }
+
     /// A member resumes at a committed position; what lies below `start` has been deleted.
     pub fn resumed(&self, key: &Key, position: i64, start: i64) -> Verdict {
         match self.gap(key, start, position) {

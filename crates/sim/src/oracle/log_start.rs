@@ -64,6 +64,11 @@ impl LogStart {
         self.shown.get(&tp).copied().unwrap_or(0)
     }
 
+    /// Below this, records may be gone.
+    pub fn allowed(&self, tp: Tp) -> i64 {
+        self.allowed.get(&tp).copied().unwrap_or(0)
+    }
+
     /// Somebody asks, or retention decides, that records below `offset` go.
     pub fn allow(&mut self, tp: Tp, offset: i64) {
         let allowed = self.allowed.entry(tp).or_default();

@@ -20,6 +20,19 @@
 //! | `epochs` | epochs grow |
 //! | `producer_ids` | unique for ever |
 //! | `replay` | recovery is a function of the journal; what was committed is in it |
+//!
+//! Of groups whose members share a partition, by the numbers of the design's invariants; `watch` feeds them what is durable,
+//! `truth` knows what the logs hold:
+//!
+//! | file | invariant |
+//! |---|---|
+//! | `slots` | 1: every slot once |
+//! | `progress` | 2: at least once; positions go forward, divisions begin and end where they are exact |
+//! | `work` | 3: a slot's records in order, one member at a time |
+//! | `slices` | 4: ids are durable before they are seen, and grow; a slice is read as it is |
+//! | `strangers` | who cannot live with shares stays out of it |
+//! | `outside` | 5: outsiders see a plain offset, the lowest |
+//! | `agreement`, `durability`, and the bytes below | 6 and 7: the log stays as it is, also for those who read slices |
 
 pub mod agreement;
 pub mod commits;
@@ -29,12 +42,23 @@ pub mod epochs;
 pub mod idempotence;
 pub mod ledger;
 pub mod log_start;
+mod members;
 pub mod order;
+pub mod outside;
 pub mod ownership;
 pub mod producer_ids;
+mod programs;
+pub mod progress;
 pub mod replay;
+pub mod slices;
+pub mod slots;
+pub mod story;
+pub mod strangers;
 pub mod topics;
+pub mod truth;
+pub mod watch;
 pub mod watermark;
+pub mod work;
 
 use anabranch_core::ids::TopicId;
 use anabranch_core::node::Node;
@@ -43,7 +67,9 @@ use bytes::Bytes;
 
 use crate::message::Tp;
 use crate::record::{self, Fate, RecordId, Sent};
+use crate::sights::Sight;
 use crate::world::World;
+use anabranch_core::cursor::SliceOffset;
 use commits::Key;
 use durability::Audit;
 
@@ -54,12 +80,26 @@ pub struct Violation {
     pub invariant: &'static str,
     /// What was seen.
     pub detail: String,
+    /// The group and partition that it is about, if it is about one.
+    pub about: Option<Key>,
 }
 
 impl Violation {
     /// A violation of an invariant.
     pub fn new(invariant: &'static str, detail: String) -> Self {
-        Self { invariant, detail }
+        Self {
+            invariant,
+            detail,
+            about: None,
+        }
+    }
+
+    /// It is about this group and partition.
+    pub fn about(self, key: &Key) -> Self {
+        Self {
+            about: Some(key.clone()),
+            ..self
+        }
     }
 }
 
@@ -88,6 +128,15 @@ pub struct Oracles {
     pub epochs: epochs::Epochs,
     pub producer_ids: producer_ids::ProducerIds,
     pub replay: replay::Replay,
+    pub progress: progress::Progress,
+    pub work: work::Works,
+    pub slices: slices::Slices,
+    pub outside: outside::Outside,
+    pub story: story::Story,
+    pub strangers: strangers::Strangers,
+    /// The step of the run.
+    pub step: u64,
+    sights: Vec<Sight>,
     violation: Option<Violation>,
 }
 
@@ -100,6 +149,8 @@ pub struct Intent<'a> {
     pub idempotent: bool,
     /// Topic name.
     pub topic: &'a str,
+    /// How far its clock is ahead, milliseconds.
+    pub clock_ahead_ms: i64,
     /// Topic id, if it names the topic so.
     pub id: Option<TopicId>,
     /// Partition.
@@ -125,6 +176,14 @@ impl Oracles {
             epochs: epochs::Epochs::default(),
             producer_ids: producer_ids::ProducerIds::default(),
             replay: replay::Replay::new(node),
+            progress: progress::Progress::default(),
+            work: work::Works::default(),
+            slices: slices::Slices::default(),
+            outside: outside::Outside::default(),
+            story: story::Story::default(),
+            strangers: strangers::Strangers::default(),
+            step: 0,
+            sights: Vec::new(),
             violation: None,
         }
     }
@@ -152,7 +211,7 @@ impl Oracles {
             ordinal: intent.ordinal + n,
             step: world.step(),
             sent_ms: world.elapsed_ms(),
-            dated: world.wall_skew_ms() == 0,
+            dated: world.wall_skew_ms() == 0 && intent.clock_ahead_ms == 0,
             fate: Fate::Unknown,
         };
         (0..count).map(|n| self.ledger.add(sent(n))).collect()
@@ -190,9 +249,18 @@ impl Oracles {
         self.judge(verdict);
     }
 
-    /// Somebody asked for records from `asked` on and got these batches, all of them below `upto`. Returns where to go on.
-    pub fn read(&mut self, who: &str, tp: Tp, asked: i64, upto: i64, batches: &[Bytes]) -> i64 {
+    /// Somebody asked for records from `asked` on and got these batches, all of them below `upto`. Returns offset and number
+    /// of each.
+    pub fn read(
+        &mut self,
+        who: &str,
+        tp: Tp,
+        asked: i64,
+        upto: i64,
+        batches: &[Bytes],
+    ) -> Vec<(i64, RecordId)> {
         let mut next = asked;
+        let mut found = Vec::new();
         for bytes in batches {
             for (offset, id) in self.open(tp, bytes) {
                 if offset < asked {
@@ -205,11 +273,12 @@ impl Oracles {
                     self.judge(Err(Violation::new(STEADY, detail)));
                 }
                 next = offset + 1;
+                found.push((offset, id));
                 let verdict = self.agreement.observe(tp, offset, id, who);
                 self.judge(verdict);
             }
         }
-        next
+        found
     }
 
     /// Reads a run of stored batches and checks them.
@@ -269,9 +338,55 @@ impl Oracles {
         self.judge(verdict);
     }
 
+    /// Everything up to this entry is durable; after a restart, and nothing else.
+    pub fn committed(&mut self, upto: u64, is_restart: bool) {
+        let step = self.step;
+        let Self {
+            replay,
+            epochs,
+            progress,
+            slices,
+            outside,
+            delivery,
+            log_start,
+            story,
+            strangers,
+            sights,
+            ..
+        } = self;
+        let mut watch = watch::Watch {
+            epochs,
+            progress,
+            slices,
+            outside,
+            delivery,
+            log_start,
+            strangers,
+            story,
+            sights,
+            step,
+        };
+        let verdict = match is_restart {
+            true => replay.recovered(upto, &mut watch),
+            false => replay.committed(upto, &mut watch),
+        };
+        self.judge(verdict);
+    }
+
+    /// What was seen in what became durable, since the last call.
+    pub fn take_sights(&mut self) -> Vec<Sight> {
+        std::mem::take(&mut self.sights)
+    }
+
     /// A member takes a partition.
     pub fn take(&mut self, group: &str, tp: Tp, client: usize, member: &str) {
         let replay = &self.replay;
+        // Of a topic that was deleted while the answer was under way there is nothing to own: those who shared a partition of
+        // it give it up one by one, as the broker's own state shows (`Ownership::durable`).
+        let is_gone = replay.node().topic_by_id(tp.0).is_none();
+        if is_gone || replay.is_shared(group, tp) {
+            return self.ownership.share((group, tp), client, member);
+        }
         let verdict = self.ownership.take((group, tp), client, member, |member| {
             replay.is_member(group, member)
         });
@@ -280,6 +395,9 @@ impl Oracles {
 
     /// A member resumes a partition at its group's committed position.
     pub fn resumed(&mut self, key: &Key, position: i64) {
+        if SliceOffset::from_wire(position).is_some_and(|at| at.slice().is_some()) {
+            return;
+        }
         let start = self.log_start.highest(key.1);
         let verdict = self.delivery.resumed(key, position, start);
         self.judge(verdict);

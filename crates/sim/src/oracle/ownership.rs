@@ -7,12 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anabranch_core::group::state::ConsumerGroup;
+use anabranch_core::ids::TopicId;
 
 use super::{Verdict, Violation};
 use crate::message::Tp;
 
 /// The sentence.
-pub const SENTENCE: &str = "no two live members of a group own a partition at the same time";
+pub const SENTENCE: &str =
+    "no two live members of a group own a partition at the same time, unless it is shared";
 
 #[derive(Clone, Debug)]
 struct Claim {
@@ -57,6 +59,16 @@ impl Ownership {
         Err(Violation::new(SENTENCE, detail))
     }
 
+    /// A member takes a partition that its group shares.
+    pub fn share(&mut self, (group, tp): (&str, Tp), client: usize, member: &str) {
+        let claims = self.claims.entry((group.to_owned(), tp)).or_default();
+        claims.retain(|claim| claim.client != client);
+        claims.push(Claim {
+            client,
+            member: member.to_owned(),
+        });
+    }
+
     /// A member has given a partition up, or has lost it.
     pub fn give_up(&mut self, group: &str, tp: Tp, client: usize) {
         if let Some(claims) = self.claims.get_mut(&(group.to_owned(), tp)) {
@@ -81,8 +93,8 @@ impl Ownership {
         Err(Violation::new(COMMIT, detail))
     }
 
-    /// The broker's own view of a group.
-    pub fn durable(id: &str, group: &ConsumerGroup) -> Verdict {
+    /// The broker's own view of a group. Those who shared a partition of a topic that is gone give it up one by one.
+    pub fn durable(id: &str, group: &ConsumerGroup, exists: impl Fn(TopicId) -> bool) -> Verdict {
         let mut owners: BTreeMap<Tp, BTreeSet<&str>> = BTreeMap::new();
         for (member, state) in &group.members {
             let held = state.current.assigned.iter().chain(&state.current.revoking);
@@ -91,7 +103,7 @@ impl Ownership {
             }
         }
         for (tp, owners) in &owners {
-            if owners.len() > 1 && !group.shared.contains_key(tp) {
+            if owners.len() > 1 && !group.shared.contains_key(tp) && exists(tp.0) {
                 let detail = format!("group {id}: {tp:?} belongs to {owners:?} and is not shared");
                 return Err(Violation::new(SENTENCE, detail));
             }

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use anabranch_core::group::{Coordinator, GroupChange};
+use anabranch_core::group::{Coordinator, GroupChange, Notice};
 use anabranch_core::ids::LogId;
 use anabranch_core::log::BatchFacts;
 use anabranch_core::meta::Command;
@@ -14,20 +14,27 @@ use anabranch_core::node::Node;
 
 use super::epochs::Epochs;
 use super::ownership::Ownership;
+use super::truth::Truth;
+use super::watch::Watch;
 use super::{Verdict, Violation};
+use crate::message::Tp;
+use crate::record::RecordId;
 
 /// The sentence.
 pub const SENTENCE: &str = "the state after a restart is what the surviving entries of the journal lead to";
 /// The sentence about entries.
 pub const SURVIVES: &str = "an entry that was reported as committed survives every crash";
 
+/// What the broker says when it ends a division elsewhere than where it is exact.
+const RESETS: [&str; 2] = ["undivided: ", "its offset was set to"];
+
 /// An entry of the journal.
 #[derive(Clone, Debug)]
 pub enum Entry {
     /// A change of the state, as bytes.
     State(Vec<u8>),
-    /// A batch: its log, the offset of its first record, and what its header says.
-    Batch(LogId, i64, BatchFacts),
+    /// A batch: its log, the offset of its first record, what its header says, and its records.
+    Batch(LogId, i64, BatchFacts, Vec<RecordId>),
 }
 
 /// The shadow.
@@ -37,6 +44,9 @@ pub struct Replay {
     upto: u64,
     /// Entries that are not durable so far, as far as anybody knows.
     waiting: VecDeque<(u64, Entry)>,
+    truth: Truth,
+    /// Named resets of divided cursors: the group, and the entry by which each is made.
+    resets: VecDeque<(u64, String)>,
 }
 
 impl Replay {
@@ -46,7 +56,21 @@ impl Replay {
             node,
             upto: 0,
             waiting: VecDeque::new(),
+            truth: Truth::default(),
+            resets: VecDeque::new(),
         }
+    }
+
+    /// The broker has told its operator something that is so by entry `lsn`.
+    pub fn noticed(&mut self, lsn: u64, notice: &Notice) {
+        if RESETS.iter().any(|words| notice.text.contains(words)) {
+            self.resets.push_back((lsn, notice.group.clone()));
+        }
+    }
+
+    /// What the logs hold.
+    pub fn truth(&self) -> &Truth {
+        &self.truth
     }
 
     /// An entry is queued.
@@ -55,10 +79,10 @@ impl Replay {
     }
 
     /// Everything up to here is durable.
-    pub fn committed(&mut self, upto: u64, epochs: &mut Epochs) -> Verdict {
+    pub fn committed(&mut self, upto: u64, watch: &mut Watch<'_>) -> Verdict {
         while self.waiting.front().is_some_and(|(lsn, _)| *lsn <= upto) {
             if let Some((lsn, entry)) = self.waiting.pop_front() {
-                self.apply(lsn, &entry, epochs)?;
+                self.apply(lsn, &entry, watch)?;
             }
         }
         self.upto = self.upto.max(upto);
@@ -76,7 +100,7 @@ impl Replay {
     }
 
     /// A restart found entries up to here.
-    pub fn recovered(&mut self, last: u64, epochs: &mut Epochs) -> Verdict {
+    pub fn recovered(&mut self, last: u64, watch: &mut Watch<'_>) -> Verdict {
         if last < self.upto {
             let detail = format!(
                 "entry {} was committed, after the restart the log ends at {last}",
@@ -84,8 +108,9 @@ impl Replay {
             );
             return Err(Violation::new(SURVIVES, detail));
         }
-        self.committed(last, epochs)?;
+        self.committed(last, watch)?;
         self.waiting.clear();
+        self.resets.clear();
         Ok(())
     }
 
@@ -124,6 +149,16 @@ impl Replay {
         self.node.groups()
     }
 
+    /// Whether a group shares a partition, durably.
+    pub fn is_shared(&self, group: &str, tp: Tp) -> bool {
+        let found = self
+            .groups()
+            .groups()
+            .get(group)
+            .and_then(|group| group.consumer());
+        found.is_some_and(|consumer| consumer.shared.contains_key(&tp))
+    }
+
     /// Whether somebody is a member of a group, durably.
     pub fn is_member(&self, group: &str, member: &str) -> bool {
         let found = self
@@ -139,9 +174,15 @@ impl Replay {
         &self.node
     }
 
-    fn apply(&mut self, lsn: u64, entry: &Entry, epochs: &mut Epochs) -> Verdict {
+    fn apply(&mut self, lsn: u64, entry: &Entry, watch: &mut Watch<'_>) -> Verdict {
         let done = match entry {
-            Entry::Batch(log, base_offset, facts) => self.node.replay_batch(*log, *base_offset, facts),
+            Entry::Batch(log, base_offset, facts, ids) => {
+                let found = self.node.log(*log);
+                if let Some(tp) = found.map(|log| (log.topic(), log.partition())) {
+                    self.truth.add(tp, *base_offset, ids);
+                }
+                self.node.replay_batch(*log, *base_offset, facts)
+            }
             Entry::State(bytes) => self.node.replay_state(bytes).map(drop),
         };
         if let Err(error) = done {
@@ -153,7 +194,11 @@ impl Replay {
         if let Entry::State(bytes) = entry
             && let Ok(Command::Group(change)) = Command::decode(bytes)
         {
-            return self.check_group(&change, epochs);
+            let before = self.resets.partition_point(|(reset, _)| *reset < lsn);
+            self.resets.drain(..before);
+            let is_reset = self.resets.iter().any(|(_, group)| group == change.group());
+            watch.changed(&self.node, &self.truth, &change, is_reset)?;
+            return self.check_group(&change, watch.epochs);
         }
         Ok(())
     }
@@ -170,7 +215,9 @@ impl Replay {
         };
         epochs.group(group, consumer.epoch)?;
         match change {
-            GroupChange::Current { .. } => Ownership::durable(group, consumer),
+            GroupChange::Current { .. } => {
+                Ownership::durable(group, consumer, |topic| self.node.topic_by_id(topic).is_some())
+            }
             _ => Ok(()),
         }
     }

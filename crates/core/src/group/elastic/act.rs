@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Key;
-use crate::cursor::{ChainState, Cursor, Refusal, SliceId};
+use crate::cursor::{ChainState, Cursor, Fault, Refusal, SliceId};
 use crate::elastic::{Change, How, Kind, Move};
 use crate::group::coordinator::{Coordinator, Step};
 use crate::group::state::{Sharers, Sharing};
@@ -43,7 +43,11 @@ impl Coordinator {
                 How::Release | How::Grant => self.promise_and_share(group, key, one, &mut sharers),
                 How::Divide => {
                     self.promise_and_share(group, key, one, &mut sharers);
-                    for owner in self.owners_of(group, key) {
+                    let owners = match self.elastic.is_broken(Fault::OwnerNotAsked) {
+                        true => BTreeSet::new(),
+                        false => self.owners_of(group, key),
+                    };
+                    for owner in owners {
                         sharers.insert(owner, Sharing::Yields);
                     }
                 }

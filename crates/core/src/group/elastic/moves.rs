@@ -350,7 +350,7 @@ impl Coordinator {
         topics: &dyn super::super::topics::Topics,
     ) -> super::super::coordinator::Effects {
         let mut step = Step::new(now, topics);
-        self.elastic = super::Elastic::default();
+        self.elastic.forget();
         let mut divided_keys = Vec::new();
         for (id, group) in &self.groups {
             for (key, cursor) in &group.cursors {

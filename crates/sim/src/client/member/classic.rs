@@ -13,9 +13,6 @@ use crate::net::Line;
 use crate::run::Ctx;
 use crate::sights::Sight;
 
-/// Newest version of JoinGroup.
-const JOIN_VERSION: i16 = 9;
-
 fn put_string(out: &mut BytesMut, value: &str) {
     out.put_i16(value.len() as i16);
     out.put_slice(value.as_bytes());
@@ -82,13 +79,10 @@ impl Member {
             self.owned_by_name(ctx)
         };
         let metadata = subscription(&self.habits.topics, &owned);
-        let names: &[&str] = if eager {
-            &["range", "roundrobin"]
-        } else {
-            &["cooperative-sticky"]
-        };
+        let library = self.habits.library;
+        let names = if eager { library.eager } else { library.cooperative };
         let request = JoinGroup {
-            version: JOIN_VERSION,
+            version: library.join_version,
             group_id: self.habits.group.clone(),
             session_timeout_ms: SESSION_MS,
             rebalance_timeout_ms: REBALANCE_MS,

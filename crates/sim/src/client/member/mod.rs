@@ -1,22 +1,40 @@
 //! A member of a group: joins, reads what it is assigned, processes it, commits, gives up what it must.
 //!
 //! ```text
+//! cast.rs      who is in a group
+//! library.rs   what clients say of themselves, and the manners of each library
+//! habits.rs    one member's habits: those of its library, of its program, and of its clock
 //! classic.rs   JoinGroup, SyncGroup, Heartbeat: eager (gives up all before it joins) and cooperative
 //! modern.rs    ConsumerGroupHeartbeat (KIP-848)
-//! reading.rs   what all share: taking and giving up partitions, resuming at the committed offset, fetch, commit
+//! owning.rs    taking and giving up partitions, resuming at the committed offset
+//! reading.rs   fetches, and what is held ahead of the work
+//! work.rs      batches that the program takes, records one by one
+//! commits.rs   what is committed, when, and what comes late or twice
+//! whims.rs     seeks, rests, silence, requests sent twice
 //! ```
 //!
-//! A record counts as processed when the poll that got it has been worked off, which takes no time here; commits name
-//! only what was processed. Before it gives a partition up, a member tries once to commit.
+//! Records are processed one after the other, each taking its time. What a commit says depends on the library: what was
+//! processed, or what was handed to the program. Before it gives a partition up, a member tries once to commit; records
+//! that it has in hand are thrown away then.
 
+pub mod cast;
 mod classic;
+mod commits;
+mod habits;
+mod library;
 mod modern;
+mod owning;
 mod reading;
+mod whims;
+mod work;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::{Client, Seat};
-use crate::message::{Answer, Tp};
+pub use habits::{Habits, Whim};
+pub use library::{Ahead, Library, Stands};
+
+use super::{Client, Clock, Seat};
+use crate::message::{Answer, Request, Tp};
 use crate::net::{CallId, Line};
 use crate::run::Ctx;
 use crate::sights::Sight;
@@ -27,11 +45,15 @@ const COMMIT: u32 = 2;
 const POLL: u32 = 3;
 const RESOLVE: u32 = 4;
 const COME_BACK: u32 = 5;
+const WORK: u32 = 6;
+const WHIM: u32 = 7;
 
 /// Heartbeat interval of classic members, milliseconds.
 const HEARTBEAT_MS: u64 = 1_000;
 /// Session timeout of classic members: the smallest allowed.
 const SESSION_MS: i32 = 6_000;
+/// A member has a whim so often, milliseconds.
+const WHIM_MS: u64 = 1_500;
 /// Time to give partitions up.
 const REBALANCE_MS: i32 = 8_000;
 
@@ -44,23 +66,6 @@ pub enum Style {
     Cooperative,
     /// KIP-848.
     Modern,
-}
-
-/// How a member behaves.
-#[derive(Clone, Debug)]
-pub struct Habits {
-    /// Its group.
-    pub group: String,
-    /// Topics it subscribes to.
-    pub topics: Vec<String>,
-    /// Protocol.
-    pub style: Style,
-    /// Instance id of a static member.
-    pub instance: Option<String>,
-    /// Commits after each poll instead of now and then.
-    pub manual: bool,
-    /// Interval of commits otherwise, milliseconds.
-    pub commit_ms: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,10 +104,23 @@ enum Call {
     Edge {
         tp: Tp,
         serial: u64,
+        why: Why,
     },
     Fetch {
         serials: BTreeMap<Tp, u64>,
     },
+    /// One that was sent a second time: nobody looks at the answer.
+    Again,
+}
+
+/// Why a member asks for an end of a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// To begin there.
+    Reset,
+    /// To see whether it can begin at the position that it was told: not below the first end, not above the second.
+    NotBelow(i64),
+    NotAbove(i64),
 }
 
 /// What follows a commit.
@@ -122,12 +140,34 @@ enum Then {
 /// A partition that the member owns.
 #[derive(Clone, Debug)]
 struct Part {
-    /// Distinguishes this ownership from an earlier one of the same partition.
+    /// Distinguishes this ownership, and what was read since the last seek, from earlier ones.
     serial: u64,
     /// Where to read next; `None` until that is known.
     position: Option<i64>,
+    /// It wants to begin at an end of the partition, and asks for that until it is told.
+    resets: bool,
+    /// Where it read before that.
+    before: Option<i64>,
+    /// What may be committed.
+    done: i64,
     /// The last position that was sent to be committed.
     committed: i64,
+    /// Offsets of some records that the program has had, the latest last.
+    past: VecDeque<i64>,
+    /// Where the records ended that could be read, when it read last.
+    end: i64,
+}
+
+/// A record that is to be processed, or is in hand.
+#[derive(Clone, Debug)]
+struct Work {
+    tp: Tp,
+    /// Of its part: it is thrown away with it.
+    serial: u64,
+    /// Its offset, as the client sees it.
+    offset: i64,
+    /// The position behind it.
+    next: i64,
 }
 
 /// The member.
@@ -152,13 +192,37 @@ pub struct Member {
     fetching: bool,
     /// Where it was, and at which epoch, in what it gave up last.
     given_up: Option<(i32, Vec<(Tp, i64)>)>,
+    /// What it keeps of its partitions while it joins again, if its library does that.
+    kept: BTreeMap<Tp, Part>,
+    /// The commits that were sent last: at which epoch, and what.
+    sent: VecDeque<(i32, Vec<(Tp, i64)>)>,
+    work: VecDeque<Work>,
+    /// So many of these the program has taken.
+    taken: usize,
+    /// The first of these is in hand.
+    in_hand: bool,
+    /// A timer for the end of a record's processing is set.
+    working: bool,
+    /// A commit that the program waits for is under way.
+    waits: bool,
+    /// Until when it does not heartbeat, and until when it does not read, milliseconds since the start of the run.
+    deaf_until_ms: u64,
+    rests_until_ms: u64,
+    /// Whims are over.
+    settled: bool,
 }
 
 impl Member {
     /// A member of a group.
     pub fn new(index: usize, habits: Habits) -> Self {
         Self {
-            seat: Seat::new(index),
+            seat: Seat::with_clock(
+                index,
+                Clock {
+                    percent: habits.clock_percent,
+                    ..Clock::default()
+                },
+            ),
             habits,
             phase: Phase::Out,
             member_id: String::new(),
@@ -172,12 +236,32 @@ impl Member {
             giving_up: false,
             fetching: false,
             given_up: None,
+            kept: BTreeMap::new(),
+            sent: VecDeque::new(),
+            work: VecDeque::new(),
+            taken: 0,
+            in_hand: false,
+            working: false,
+            waits: false,
+            deaf_until_ms: 0,
+            rests_until_ms: 0,
+            settled: false,
         }
     }
 
-    fn call(&mut self, ctx: &mut Ctx<'_>, line: Line, request: crate::message::Request, call: Call) {
+    fn call(&mut self, ctx: &mut Ctx<'_>, line: Line, request: Request, call: Call) {
+        let line = if self.habits.library.one_line {
+            Line::Group
+        } else {
+            line
+        };
+        let again = self.again(ctx, &request, &call);
         let id = self.seat.send(ctx, line, request);
         self.calls.insert(id, call);
+        if let Some((request, call)) = again {
+            let id = self.seat.send(ctx, line, request);
+            self.calls.insert(id, call);
+        }
     }
 
     fn is_modern(&self) -> bool {
@@ -185,6 +269,19 @@ impl Member {
     }
 
     fn begin(&mut self, ctx: &mut Ctx<'_>, pause_ms: u64) {
+        if self.habits.clock_percent != 100 {
+            ctx.saw(Sight::ClientClockWrong);
+        }
+        if self.habits.is_twin(self.seat.index) {
+            ctx.saw(Sight::Twins);
+            ctx.oracle.strangers.twins(&self.habits.introduction.host);
+        }
+        if self.habits.is_strange() {
+            ctx.saw(Sight::StrangeClient);
+            ctx.oracle.strangers.strange(&self.habits.introduction.host);
+        }
+        ctx.net
+            .introduce(self.seat.index, self.habits.introduction.clone());
         // The clients of the consumer protocol make their own ids.
         if self.is_modern() {
             self.member_id = format!("m{}-{:08x}", self.seat.index, ctx.world.rng.bits() as u32);
@@ -192,6 +289,7 @@ impl Member {
         self.seat.wake_in(ctx, pause_ms, JOIN);
         self.seat.wake_in(ctx, pause_ms + HEARTBEAT_MS, BEAT);
         self.seat.wake_in(ctx, pause_ms + self.habits.commit_ms, COMMIT);
+        self.seat.wake_in(ctx, pause_ms + WHIM_MS, WHIM);
     }
 
     /// Joins, or joins again.
@@ -214,9 +312,13 @@ impl Member {
         }
         match then {
             Then::Nothing => {}
-            Then::Poll => self.poll(ctx),
+            Then::Poll => {
+                self.waits = false;
+                self.poll(ctx);
+            }
             Then::Rejoin => {
                 self.giving_up = false;
+                self.keep_positions();
                 let all: BTreeSet<Tp> = self.owned.keys().copied().collect();
                 self.give_up(ctx, &all);
                 self.join(ctx);
@@ -262,6 +364,10 @@ impl Member {
         self.full = true;
         self.epoch = 0;
         self.given_up = None;
+        self.sent.clear();
+        self.kept.clear();
+        self.drop_work(ctx, |_| true, |_| false);
+        self.waits = false;
         self.phase = Phase::Out;
     }
 
@@ -283,19 +389,20 @@ impl Client for Member {
             JOIN if self.phase == Phase::Out => self.join(ctx),
             BEAT => {
                 self.seat.wake_in(ctx, HEARTBEAT_MS, BEAT);
-                if self.phase == Phase::In {
+                if self.phase == Phase::In && !self.is_deaf(ctx) {
                     self.beat(ctx);
                 }
             }
+            WHIM => {
+                self.seat.wake_in(ctx, WHIM_MS, WHIM);
+                self.indulge(ctx);
+            }
             COMMIT => {
                 self.seat.wake_in(ctx, self.habits.commit_ms, COMMIT);
-                // Those who commit by hand only make good here what has failed.
-                if self.phase == Phase::In && !self.giving_up {
-                    self.commit(ctx, None, Then::Nothing);
-                    self.commit_late(ctx);
-                }
+                self.commit_on_time(ctx);
             }
             POLL => self.poll(ctx),
+            WORK => self.worked(ctx),
             RESOLVE => self.resolve(ctx),
             COME_BACK => self.die(ctx),
             _ => {}
@@ -311,15 +418,16 @@ impl Client for Member {
             Call::Sync => self.synced(ctx, answer),
             Call::Beat { owned } if self.is_modern() => self.beaten_modern(ctx, owned, answer),
             Call::Beat { .. } => self.beaten_classic(ctx, answer.as_ref()),
-            Call::Leave => {}
+            Call::Leave | Call::Again => {}
             Call::Commit { offsets, step, then } => self.committed(ctx, &offsets, step, then, answer),
             Call::Offsets { step, parts } => self.resolved(ctx, step, &parts, answer),
-            Call::Edge { tp, serial } => self.found_edge(ctx, tp, serial, answer.as_ref()),
+            Call::Edge { tp, serial, why } => self.found_edge(ctx, (tp, serial), why, answer.as_ref()),
             Call::Fetch { serials } => self.fetched(ctx, &serials, answer),
         }
     }
 
     fn settle(&mut self, ctx: &mut Ctx<'_>) {
+        self.settled = true;
         if self.phase == Phase::Gone {
             self.die(ctx);
         }
@@ -328,11 +436,13 @@ impl Client for Member {
     fn die(&mut self, ctx: &mut Ctx<'_>) {
         self.seat.reborn(ctx);
         ctx.oracle.ownership.died(self.seat.index);
+        ctx.oracle.work.dropped(self.seat.index);
         if self.habits.instance.is_some() {
             ctx.saw(Sight::StaticReplaced);
         }
         *self = Self {
             seat: self.seat.clone(),
+            settled: self.settled,
             ..Self::new(0, self.habits.clone())
         };
         // Some come back at once, some after everybody has noticed.

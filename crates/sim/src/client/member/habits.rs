@@ -1,0 +1,139 @@
+//! How a member behaves: its library has some manners, the program that uses it has others, and its machine has a clock.
+
+use super::Style;
+use super::library::{Ahead, Library, STRANGE, Stands};
+use crate::net::Introduction;
+use crate::rng::Rng;
+
+/// How a member behaves.
+#[derive(Clone, Debug)]
+pub struct Habits {
+    /// Its group.
+    pub group: String,
+    /// Topics it subscribes to.
+    pub topics: Vec<String>,
+    /// Protocol.
+    pub style: Style,
+    /// Instance id of a static member.
+    pub instance: Option<String>,
+    /// The client library.
+    pub library: &'static Library,
+    /// What it says of itself.
+    pub introduction: Introduction,
+    /// What its commits mean.
+    pub ahead: Ahead,
+    /// Commits after each batch, and waits for it, instead of now and then.
+    pub manual: bool,
+    /// Interval of commits otherwise, milliseconds.
+    pub commit_ms: u64,
+    /// How long a record takes, microseconds.
+    pub work_us: u64,
+    /// Most records that the program takes at once.
+    pub batch_max: usize,
+    /// It fetches more while it holds fewer records than this.
+    pub buffer_min: usize,
+    /// Its clock shows so many percent of the time that passes.
+    pub clock_percent: u64,
+    /// What it does now and then that others do not.
+    pub whims: Vec<Whim>,
+}
+
+/// What a member does now and then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whim {
+    /// Sends an old commit again.
+    Resend,
+    /// Sends a request twice.
+    Double,
+    /// Goes back to a record that it had before.
+    SeekBack,
+    /// Goes back to where the partition begins.
+    SeekToBeginning,
+    /// Passes records over.
+    SeekAhead,
+    /// Its heartbeats stop for longer than its session, while it works, commits and fetches.
+    Deaf,
+    /// Reads nothing for a while, and is a member all the same.
+    Rest,
+}
+
+impl Whim {
+    /// Whether the member goes to another position.
+    pub fn is_seek(self) -> bool {
+        matches!(self, Self::SeekBack | Self::SeekToBeginning | Self::SeekAhead)
+    }
+}
+
+const WHIMS: [(Whim, u64); 7] = [
+    (Whim::Resend, 20),
+    (Whim::Double, 20),
+    (Whim::SeekBack, 12),
+    (Whim::SeekToBeginning, 4),
+    (Whim::SeekAhead, 12),
+    (Whim::Deaf, 8),
+    (Whim::Rest, 15),
+];
+
+impl Habits {
+    /// Draws the rest of the habits of a member with this library.
+    pub fn draw(
+        rng: &mut Rng,
+        (group, topics): (&str, &[String]),
+        library: &'static Library,
+        index: usize,
+    ) -> Self {
+        let styles = library.styles();
+        let batches = [1, 4, 20, 500];
+        let buffers = [1, 30, 300];
+        Self {
+            group: group.to_owned(),
+            topics: topics.to_vec(),
+            style: rng.pick(&styles).copied().unwrap_or(Style::Eager),
+            instance: None,
+            library,
+            introduction: library.introduction(index),
+            ahead: library.ahead,
+            manual: rng.percent(40),
+            commit_ms: rng.between(300, 3_000),
+            work_us: 0,
+            batch_max: rng.pick(&batches).copied().unwrap_or(1),
+            buffer_min: rng.pick(&buffers).copied().unwrap_or(1),
+            clock_percent: if rng.percent(20) {
+                rng.between(60, 140)
+            } else {
+                100
+            },
+            whims: WHIMS
+                .iter()
+                .filter(|(_, percent)| rng.percent(*percent))
+                .map(|(whim, _)| *whim)
+                .filter(|whim| library.seeks || !whim.is_seek())
+                .collect(),
+        }
+    }
+
+    /// Whether it has a whim.
+    pub fn has(&self, whim: Whim) -> bool {
+        self.whims.contains(&whim)
+    }
+
+    /// Whether nobody knows what its library does.
+    pub(super) fn is_strange(&self) -> bool {
+        STRANGE.iter().any(|strange| std::ptr::eq(strange, self.library))
+    }
+
+    /// Whether it seems to be another client than the one of its number.
+    pub(super) fn is_twin(&self, index: usize) -> bool {
+        self.introduction.host != Introduction::of(index).host
+    }
+
+    /// The position behind the last record of an answer, given both ends; and the one that is committed.
+    pub(super) fn behind(&self, header_end: i64, last_record: i64) -> (i64, i64) {
+        let by_record = last_record + 1;
+        match self.library.stands {
+            Stands::HeaderEnd => (header_end, header_end),
+            Stands::HeaderEndByRecord => (header_end, by_record),
+            Stands::LastRecord => (by_record, by_record),
+        }
+    }
+}
