@@ -7,7 +7,8 @@ use crate::client::{Connection, Early};
 use crate::failure::{Failure, Outcome};
 use crate::output::Format;
 use crate::{
-    bundle, cluster, config, consume, decisions, demo, doctor, group, help, produce, serve, top, topic,
+    bundle, cluster, config, consume, decisions, demo, doctor, group, health, help, produce, serve, top,
+    topic,
 };
 
 const EXAMPLES: &str = "\
@@ -82,6 +83,8 @@ pub(crate) enum Command {
     Bundle(bundle::Args),
     /// Show the cluster's id and nodes.
     Cluster(cluster::Args),
+    /// Tell by the exit code whether a broker serves clients.
+    Health(health::Args),
     /// Show the version of this program and of the Kafka client inside it.
     Version,
     /// Show the help of a command, or a page about a task: start, lag, elastic, trouble, ...
@@ -135,7 +138,7 @@ impl Command {
             Command::Doctor(args) => Some(&mut args.connection),
             Command::Bundle(args) => Some(&mut args.connection),
             // The demo's broker is its own unless one is named; decisions come over HTTP.
-            Command::Demo(_) | Command::Decisions(_) | Command::Top(_) => None,
+            Command::Demo(_) | Command::Decisions(_) | Command::Top(_) | Command::Health(_) => None,
             Command::Serve(_) | Command::Config(_) | Command::Version | Command::Reference => None,
             Command::Help(_) | Command::Completions(_) | Command::Man(_) => None,
         }

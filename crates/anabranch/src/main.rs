@@ -25,6 +25,7 @@ mod demo;
 mod doctor;
 mod failure;
 mod group;
+mod health;
 mod help;
 mod interrupt;
 mod output;
@@ -75,6 +76,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Help(args) => help::run(args),
         Command::Completions(args) => help::completions(args),
         Command::Man(args) => help::manual(args),
+        Command::Health(args) => health::run(args, cli.format),
         Command::Version => version::run(cli.format),
         Command::Reference => output::print(&reference::page()),
     }

@@ -3,6 +3,8 @@
 //! ```text
 //! settings -> logging -> tokio runtime -> Server::start -> the lines at the start
 //!                                              |
+//!                                    systemd is told as well, if it is there
+//!                                              |
 //!                 SIGTERM or SIGINT -> Running::shutdown -> exit 0
 //!                 a second one      -> exit at once, 128 + signal: as safe as a crash, which is safe
 //! ```
@@ -11,11 +13,12 @@ use std::io::{self, IsTerminal};
 
 use anabranch_server::settings::{LogFormat, LogLevel, NamedAddress, Origin, Resolved, Settings};
 use anabranch_server::{Config, Durability, Running, Server};
+use sd_notify::NotifyState;
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, reason};
 use crate::output::{self, Format};
 use crate::sourcing::{SettingFlags, Sourcing};
 
@@ -71,10 +74,12 @@ async fn serve(resolved: &Resolved, format: Format) -> Outcome {
         Format::Text => output::print(&started.text(settings))?,
         Format::Json => output::print(&format!("{}\n", started.json()))?,
     }
+    tell_manager(&[NotifyState::Ready, NotifyState::Status(&started.status())]);
     let signal = tokio::select! {
         signal = signals.next() => signal,
         failure = running.failed() => return Err(Failure::failed(failure.to_string())),
     };
+    tell_manager(&[NotifyState::Stopping]);
     tracing::info!("{} received: shutting down; once more ends at once", signal.name);
     tokio::select! {
         ended = running.shutdown() => {
@@ -83,6 +88,14 @@ async fn serve(resolved: &Resolved, format: Format) -> Outcome {
             Ok(())
         }
         again = signals.next() => std::process::exit(128 + again.number),
+    }
+}
+
+/// Tells the service manager that started this process (`Type=notify`, see sd_notify(3)); nothing where there is none. The
+/// broker serves as well untold, so a failure is only worth a warning.
+fn tell_manager(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        tracing::warn!("cannot tell the service manager: {}", reason(&error));
     }
 }
 
@@ -178,6 +191,15 @@ impl Started {
             },
             pid: std::process::id(),
         }
+    }
+
+    /// One line for `systemctl status`.
+    fn status(&self) -> String {
+        let addresses = self.kafka.iter().map(|one| one.address.as_str());
+        format!(
+            "serving Kafka clients at {}",
+            addresses.collect::<Vec<_>>().join(", ")
+        )
     }
 
     fn json(&self) -> String {

@@ -1,4 +1,4 @@
-//! The dashboard and the alert rules in `deploy/` against what a broker serves: names, labels, and whether a metric is used
+//! The dashboard, the alert rules and the scalers in `deploy/` against what a broker serves: names, labels, and whether a metric is used
 //! as what it is.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -230,6 +230,28 @@ async fn every_panel_uses_what_a_broker_serves_as_what_it_is() {
         }
     }
     assert!(used.len() > 40, "{used:?}");
+}
+
+#[tokio::test]
+async fn every_scaler_asks_for_what_a_broker_serves() {
+    let metrics = served().await;
+    let text = std::fs::read_to_string(folder().join("keda/scaledobjects.yaml")).unwrap();
+    let mut kinds = Vec::new();
+    for document in text.split("\n---\n") {
+        let object: Value = serde_norway::from_str(document).unwrap();
+        assert_eq!(object["kind"], "ScaledObject");
+        for trigger in object["spec"]["triggers"].as_array().unwrap() {
+            let metadata = &trigger["metadata"];
+            kinds.push(trigger["type"].as_str().unwrap().to_owned());
+            if trigger["type"] == "prometheus" {
+                check(&metrics, metadata["query"].as_str().unwrap());
+            }
+            // KEDA takes strings only, and says so when it is too late.
+            let mut values = metadata.as_object().unwrap().values();
+            assert!(values.all(Value::is_string), "{metadata}");
+        }
+    }
+    assert_eq!(kinds, ["prometheus", "kafka", "kafka"]);
 }
 
 #[tokio::test]

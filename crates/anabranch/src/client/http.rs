@@ -137,6 +137,25 @@ impl AdminApi {
         }
     }
 
+    /// That the broker serves clients.
+    ///
+    /// # Errors
+    /// It does not, with what it says about that; or there was no answer.
+    pub(crate) fn ready(&self) -> Outcome {
+        let request = self.agent.get(format!("{}/readyz", self.base)).config();
+        let answer = request.timeout_global(Some(self.patience)).build().call();
+        let (status, body) = self.body(answer)?;
+        if status.is_success() {
+            return Ok(());
+        }
+        Err(Failure::failed(format!(
+            "the broker at {} does not serve clients: {} (HTTP status {})",
+            self.base,
+            String::from_utf8_lossy(&body).trim(),
+            status.as_u16()
+        )))
+    }
+
     /// A group with its members and slices.
     pub(crate) fn group(&self, group: &str) -> Outcome<Group> {
         self.get(&format!("groups/{}", escape(group)), Duration::ZERO)

@@ -16,6 +16,8 @@ mod groups;
 #[cfg(test)]
 mod queues;
 #[cfg(test)]
+mod running;
+#[cfg(test)]
 mod serve;
 #[cfg(test)]
 mod settings;
