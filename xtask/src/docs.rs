@@ -94,12 +94,12 @@ fn check_links(file: &str, text: &str, broken: &mut Vec<String>) {
     }
 }
 
-/// Every path in backquotes below `crates/`, `docs/`, `compat/`, `bench/`, `fuzz/` or `xtask/` must exist.
+/// Every path in backquotes below `crates/`, `docs/`, `compat/`, `console/`, `bench/`, `fuzz/`, `xtask/` or `crash/` must exist.
 fn check_paths(file: &str, text: &str, broken: &mut Vec<String>) {
     for (number, line) in text.lines().enumerate() {
         for quoted in line.split('`').skip(1).step_by(2) {
             let below = [
-                "crates/", "docs/", "compat/", "bench/", "fuzz/", "xtask/", "crash/",
+                "crates/", "docs/", "compat/", "console/", "bench/", "fuzz/", "xtask/", "crash/",
             ];
             let is_path =
                 below.iter().any(|top| quoted.starts_with(top)) && !quoted.contains(['*', '<', ' ', '{']);

@@ -1,4 +1,4 @@
-//! The one entry point for developers: `cargo xtask test | compat | crash | sim | explore | bench | docs`.
+//! The one entry point for developers: `cargo xtask test | compat | console | crash | sim | explore | bench | docs`.
 //!
 //! Every command prints its verdict as the last line and exits non-zero when it fails. `test` is the whole proof, in
 //! the order in which a fault is cheapest to find; the others run one part of it, usually longer.
@@ -14,12 +14,14 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND [ARGS]
 
-  test     everything: format, lints, tidy, tests, documents, fuzz corpus, simulator, crash cycles, real clients
+  test     everything: format, lints, tidy, tests, documents, fuzz corpus, simulator, crash cycles,
+           the console in a browser, real clients
              --only STEP[,STEP]   just these steps          --skip STEP[,STEP]   all but these
              --list               names of the steps
   compat   real clients against the real binary            (ARGS go to compat/run.py; try --help)
   crash    kill -9 under load, then verify                 (--cycles N, default 100; --seed S)
   sim      brokers, clients and faults from seeds           (--seeds N, --first S; --mutants)
+  console  the console in a browser                        (--shots FOLDER: pictures of it)
   explore  every order of events of the divided cursor      (--only NAME, --bound STATES, --walks N)
   bench    side by side with Apache Kafka                   (--quick; --only ID,...)
   docs     generated documents and links                    (--check fails instead of writing)
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         "compat" => tasks::compat(&rest),
         "crash" => tasks::crash(&rest),
         "sim" => tasks::sim(&rest),
+        "console" => tasks::console(&rest),
         "explore" => tasks::explore(&rest),
         "bench" => tasks::bench(&rest),
         "docs" => docs::run(&rest),

@@ -37,6 +37,7 @@ const STEPS: &[Step] = &[
     ("fuzz", fuzz),
     ("sim", || sim(&["--seeds".into(), "2000".into()]).map(drop)),
     ("crash", || crash(&["--cycles".into(), "100".into()]).map(drop)),
+    ("console", || console(&[]).map(drop)),
     ("compat", || compat(&["--short".into()]).map(drop)),
 ];
 
@@ -140,6 +141,38 @@ pub(crate) fn crash(args: &[String]) -> Result<String> {
     command.extend_from_slice(args);
     run("cargo", &command)?;
     Ok("nothing acknowledged was lost, reordered, doubled or invented".into())
+}
+
+/// The console in headless Chromium, before the real binary with real members. With `--shots FOLDER` it leaves pictures of
+/// each view there, in both themes and two sizes.
+pub(crate) fn console(args: &[String]) -> Result<String> {
+    let shots = match args {
+        [] => None,
+        [flag, folder] if flag == "--shots" => Some(std::path::absolute(folder)?),
+        _ => bail!("usage: cargo xtask console [--shots FOLDER]"),
+    };
+    let folder = root().join("console");
+    // The pure parts need nothing but Node.
+    run_in(&folder, "npm", &["run", "--silent", "test"])?;
+    run_in(
+        &folder,
+        "npm",
+        &["ci", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"],
+    )?;
+    let binary = build_binary()?;
+    let mut command = Command::new("npm");
+    command.args(["run", "--silent", "test:browser"]);
+    command
+        .current_dir(&folder)
+        .env("ANABRANCH", std::path::absolute(binary)?);
+    if let Some(shots) = shots {
+        command.env("SHOTS", shots);
+    }
+    let status = command.status().context("cannot start npm; is Node installed?")?;
+    if !status.success() {
+        bail!("the console's tests ended with {status}");
+    }
+    Ok("the console shows what the broker does, and does what it is told".into())
 }
 
 /// Whole brokers with model clients and faults, from seeds.

@@ -216,7 +216,9 @@ impl Started {
             text.push_str(&format!("  kafka       {}   {told}\n", listening.address));
         }
         if let Some(address) = &self.http {
-            text.push_str(&format!("  http        {address}   /healthz /readyz\n"));
+            text.push_str(&format!(
+                "  http        {address}   the console; /api/v1 /metrics /healthz /readyz\n"
+            ));
         }
         text.push_str(&format!("  data        {}\n", self.data));
         let meaning = match settings.server.durability {

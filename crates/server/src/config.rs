@@ -32,9 +32,9 @@ pub struct Config {
     /// `HOST:PORT` for the console, its API, metrics and health; `None` serves no HTTP.
     pub http: Option<String>,
     /// Names besides addresses, `localhost` and names without a dot that the console and its API answer to; `*` is every name.
-    pub http_hosts: Vec<String>,
+    pub admin_hosts: Vec<String>,
     /// File with the token that lets orders in from other machines; `None` lets none in.
-    pub http_token_file: Option<PathBuf>,
+    pub admin_token_file: Option<PathBuf>,
     /// Whether the server is to start only if [`Config::http`] is free. An address that nobody chose need not be.
     pub http_required: bool,
     /// When a produce is acknowledged.
@@ -133,8 +133,8 @@ impl Default for Config {
             data_dir: PathBuf::from("anabranch-data"),
             listeners: Vec::new(),
             http: None,
-            http_hosts: Vec::new(),
-            http_token_file: None,
+            admin_hosts: Vec::new(),
+            admin_token_file: None,
             http_required: true,
             durability: Durability::Durable,
             node_id: 1,

@@ -1,5 +1,5 @@
-//! HTTP: `/healthz` says that the process lives, `/readyz` that it serves clients; the rest is [`crate::admin`]
-//! and [`crate::exposition`].
+//! HTTP: `/healthz` says that the process lives, `/readyz` that it serves clients; the rest is [`crate::admin`],
+//! [`crate::console`] and [`crate::exposition`].
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use crate::admin::routes::Door;
 use crate::admin::state::Admin;
 use crate::connection::Shared;
 use crate::shutdown::Phase;
-use crate::{admin, exposition};
+use crate::{admin, console, exposition};
 
 /// Binds `HOST:PORT` and serves until the server has shut down.
 pub(crate) async fn spawn(
@@ -47,7 +47,10 @@ fn routes(shared: Arc<Shared>, door: Door, guard: Guard) -> Router {
     let metrics = get(exposition::handle).with_state(Arc::clone(&door));
     let admin = Admin::new(door, guard);
     let known_host = middleware::from_fn_with_state(admin.guard(), known_host);
-    let pages = admin::routes::routes(admin).layer(known_host);
+    let pages = Router::new()
+        .merge(console::routes())
+        .merge(admin::routes::routes(admin))
+        .layer(known_host);
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))

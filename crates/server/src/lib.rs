@@ -17,7 +17,7 @@
 //! | `fetching` | a fetch that may wait: memory, threads, parking |
 //! | `queues` | the counts of topics in queue mode, for tasks and operators |
 //! | `background` | when what happens by itself is due |
-//! | `metrics`, `timed_disk`, `http`, `admin`, `exposition`, `log_limit` | what is told to operators |
+//! | `metrics`, `timed_disk`, `http`, `admin`, `console`, `exposition`, `log_limit` | what is told to operators |
 //! | `shutdown`, `clock` | the phases of the end; the only reader of clocks |
 //!
 //! Memory is bounded by what [`Limits`] says, whatever clients send; time under the lock by what a request may name.
@@ -34,6 +34,7 @@ mod budget;
 mod clock;
 mod config;
 mod connection;
+mod console;
 mod dispatch;
 mod durable;
 mod exposition;

@@ -58,7 +58,7 @@ pub enum StartError {
     #[error("the data folder could not be opened: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
     /// The token of the HTTP listener cannot be had.
-    #[error("cannot take the token from {} (http.token.file): {why}", path.display())]
+    #[error("cannot take the token from {} (admin.token.file): {why}", path.display())]
     Token {
         /// The file.
         path: PathBuf,
@@ -214,8 +214,8 @@ fn guard(config: &Config) -> Result<Guard, StartError> {
             })
     };
     Ok(Guard {
-        hosts: config.http_hosts.clone(),
-        token: config.http_token_file.as_ref().map(read).transpose()?,
+        hosts: config.admin_hosts.clone(),
+        token: config.admin_token_file.as_ref().map(read).transpose()?,
     })
 }
 

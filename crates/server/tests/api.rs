@@ -301,16 +301,18 @@ async fn what_is_left_is_told_by_bands_of_slots() {
 /// Reads from a stream until `enough`.
 async fn hear(stream: &mut TcpStream, enough: impl Fn(&str) -> bool) -> String {
     let mut heard = Vec::new();
-    loop {
-        let text = String::from_utf8_lossy(&heard).into_owned();
-        if enough(&text) {
-            return text;
+    let text = |heard: &[u8]| String::from_utf8_lossy(heard).into_owned();
+    let hearing = async {
+        while !enough(&text(&heard)) {
+            let mut more = [0; 65_536];
+            let read = stream.read(&mut more).await.unwrap();
+            assert!(read > 0, "the stream ended: {}", text(&heard));
+            heard.extend_from_slice(&more[..read]);
         }
-        let mut more = [0; 65_536];
-        let read = soon(stream.read(&mut more)).await.unwrap();
-        assert!(read > 0, "the stream ended: {text}");
-        heard.extend_from_slice(&more[..read]);
-    }
+    };
+    let in_time = tokio::time::timeout(PATIENCE, hearing).await;
+    assert!(in_time.is_ok(), "waited in vain: {}", text(&heard));
+    text(&heard)
 }
 
 async fn listen(server: &TestServer, query: &str) -> TcpStream {
@@ -345,6 +347,25 @@ async fn events_tell_what_changes_and_end_with_the_server() {
     let mut rest = Vec::new();
     soon(stream.read_to_end(&mut rest)).await.unwrap();
     soon(ended).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_group_is_told_as_it_changes() {
+    let server = server().await;
+    ten(&server).await;
+    let mut member = server.client().await;
+    let joined = member.call(2, &join("g", "", "range", subscription("t"))).await;
+    assert_eq!(sync(&mut member, "g", &joined).await.error_code, 0);
+    let mut stream = listen(&server, "?group=g&bands=16").await;
+    let first = hear(&mut stream, |text| text.contains("\"members\":[{")).await;
+    assert!(
+        first.contains("event: group") && first.contains("\"paused\":false},\"members\""),
+        "{first}"
+    );
+    let pause = http_post(http(&server), "/api/v1/groups/g/pause", "").await;
+    assert_eq!(parts(&pause).0, 200);
+    let then = hear(&mut stream, |text| text.contains("\"paused\":true},\"members\"")).await;
+    assert!(then.contains("event: group"), "{then}");
 }
 
 #[tokio::test]
@@ -385,7 +406,7 @@ async fn pages_of_others_neither_read_nor_order() {
         let answer = http_with(at, line, head, "").await;
         parts(&answer).0
     };
-    for path in ["/api/v1/overview", "/api/v1/topics/t"] {
+    for path in ["/", "/console/app.js", "/api/v1/overview"] {
         let line = format!("GET {path}");
         assert_eq!(status(&line, "Host: evil.example\r\n").await, 421, "{path}");
         assert_eq!(status(&line, "").await, 421, "{path} for nobody");
@@ -414,8 +435,8 @@ async fn a_token_lets_orders_in_from_elsewhere() {
     std::fs::write(&file, "0123456789abcdef0123456789abcdef\n").unwrap();
     let server = TestServer::with(|config| {
         config.http = Some("127.0.0.1:0".to_owned());
-        config.http_token_file = Some(file);
-        config.http_hosts = vec!["console.example".to_owned()];
+        config.admin_token_file = Some(file);
+        config.admin_hosts = vec!["console.example".to_owned()];
     })
     .await;
     let at = http(&server);
@@ -446,12 +467,30 @@ async fn a_server_without_its_token_does_not_start() {
     let config = anabranch_server::Config {
         data_dir: folder.path().to_owned(),
         http: Some("127.0.0.1:0".to_owned()),
-        http_token_file: Some(folder.path().join("none")),
+        admin_token_file: Some(folder.path().join("none")),
         ..anabranch_server::Config::default()
     };
     let error = anabranch_server::Server::start(config.listen("127.0.0.1:0"))
         .await
         .err()
         .unwrap();
-    assert!(error.to_string().contains("http.token.file"), "{error}");
+    assert!(error.to_string().contains("admin.token.file"), "{error}");
+}
+
+#[tokio::test]
+async fn the_page_may_load_nothing_from_elsewhere() {
+    let server = server().await;
+    let answer = http_get(http(&server), "/").await.to_ascii_lowercase();
+    for head in [
+        "content-security-policy: default-src 'none'; script-src 'self'",
+        "frame-ancestors 'none'",
+        "x-content-type-options: nosniff",
+        "content-type: text/html; charset=utf-8",
+    ] {
+        assert!(answer.contains(head), "{head} in {answer}");
+    }
+    let tag = answer.split("etag: ").nth(1).unwrap().lines().next().unwrap();
+    let head = format!("Host: localhost\r\nIf-None-Match: {tag}\r\n");
+    let again = http_with(http(&server), "GET /", &head, "").await;
+    assert!(again.starts_with("HTTP/1.1 304"), "{again}");
 }

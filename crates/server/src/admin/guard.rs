@@ -4,11 +4,11 @@
 //!
 //! - *DNS rebinding*: a page of `evil.example` whose name has come to mean 127.0.0.1. Its requests carry that name as their
 //!   `Host`, so only names that nobody else can own are answered: addresses, `localhost`, names without a dot, and
-//!   those that the setting `http.hosts` lists.
+//!   those that the setting `admin.hosts` lists.
 //! - *Forged orders*: a page that has the browser send a POST. The browser says where it came from (`Origin`), and that must be this
 //!   server.
 //!
-//! Orders come from this machine, or with the token of `http.token.file`. Who comes through a proxy (`Forwarded`,
+//! Orders come from this machine, or with the token of `admin.token.file`. Who comes through a proxy (`Forwarded`,
 //! `X-Forwarded-For`) is not on this machine, wherever the proxy is.
 
 use std::net::{IpAddr, SocketAddr};
@@ -66,7 +66,7 @@ pub(crate) async fn known_host(State(guard): State<Arc<Guard>>, request: Request
             StatusCode::MISDIRECTED_REQUEST,
             "unknown-host",
             &format!(
-                "this broker does not go by the name {:?}; use its address, or list the name in the setting http.hosts",
+                "this broker does not go by the name {:?}; use its address, or list the name in the setting admin.hosts",
                 host.unwrap_or_default()
             ),
         ),
@@ -95,11 +95,10 @@ pub(crate) async fn may_order(
         Verdict::NotHere => refused(
             StatusCode::FORBIDDEN,
             "forbidden",
-            "orders are taken from this machine only; run the command where the broker runs, or set http.token.file",
+            "orders are taken from this machine only; run the command where the broker runs, or set admin.token.file",
         ),
         Verdict::NoToken => {
-            let text =
-                "orders from another machine need the token of http.token.file (Authorization: Bearer TOKEN)";
+            let text = "orders from another machine need the token of admin.token.file (Authorization: Bearer TOKEN)";
             let mut response = refused(StatusCode::UNAUTHORIZED, "unauthorized", text);
             let scheme = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(WWW_AUTHENTICATE, scheme);

@@ -122,8 +122,8 @@ fn document() -> Value {
             "title": "Anabranch administration API",
             "version": "1",
             "description": "Reading needs no credentials. Orders (POST) are taken from this machine, and from elsewhere with the token of \
-                            the setting http.token.file; never from web pages of another origin. Requests whose Host is no address, no \
-                            localhost, no name without a dot and not in the setting http.hosts are answered with 421. Fields that a \
+                            the setting admin.token.file; never from web pages of another origin. Requests whose Host is no address, no \
+                            localhost, no name without a dot and not in the setting admin.hosts are answered with 421. Fields that a \
                             reader does not know are to be ignored.",
         },
         "paths": paths,

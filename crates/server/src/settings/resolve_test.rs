@@ -319,3 +319,25 @@ fn every_setting_is_explained() {
     assert!(reference_page().contains("| `num.partitions` | `1` |"));
     assert_eq!(explain("colour", &resolved), None);
 }
+
+#[test]
+fn hosts_and_token_stand_beside_the_address_that_they_are_for() {
+    let file =
+        "http = \"127.0.0.1:1\"\nadmin.hosts = [\"Console.example.com\", \"b\"]\nadmin.token.file = \"/t\"";
+    let server = ok(file, &[], &[]).settings.server;
+    assert_eq!(server.admin_hosts, ["console.example.com", "b"]);
+    assert_eq!(server.admin_token_file.unwrap().to_str(), Some("/t"));
+    let server = ok(
+        "",
+        &[
+            ("ANABRANCH_ADMIN_HOSTS", "a.example,b.example"),
+            ("ANABRANCH_ADMIN_TOKEN_FILE", "none"),
+        ],
+        &[],
+    )
+    .settings
+    .server;
+    assert_eq!((server.admin_hosts.len(), server.admin_token_file), (2, None));
+    let problem = errors("admin.hosts = [\"http://a.example\"]", &[], &[]);
+    assert!(problem.contains("leave out scheme and port"), "{problem}");
+}

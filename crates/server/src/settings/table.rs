@@ -114,7 +114,7 @@ pub static ITEMS: &[Item] = &[
         details: "/ is the console, /api/v1 its API, /metrics is for Prometheus; /healthz answers as long as the process \
                   lives, /readyz once clients are served and until a shutdown begins. Everyone who reaches this port can read, \
                   messages included: open it to machines you trust. Orders are taken from this machine only, unless \
-                  http.token.file is set. If the default address is in use, the broker starts without it and warns; an \
+                  admin.token.file is set. If the default address is in use, the broker starts without it and warns; an \
                   address that was set must be free.",
         set: |settings, item, texts| {
             let text = item.one(texts)?;
@@ -128,7 +128,7 @@ pub static ITEMS: &[Item] = &[
         get: |settings| settings.server.http.clone().unwrap_or_else(|| "none".to_owned()),
     },
     Item {
-        name: "http.hosts",
+        name: "admin.hosts",
         flag: None,
         kafka_names: &[],
         kind: Kind::Names,
@@ -139,16 +139,16 @@ pub static ITEMS: &[Item] = &[
                   without a dot, and the names listed here: broker.example.com, say, if a proxy serves it under that name. * \
                   answers to every name. /metrics and the health paths are not restricted.",
         set: |settings, item, texts| {
-            settings.server.http_hosts = item.names(texts)?;
+            settings.server.admin_hosts = item.names(texts)?;
             Ok(())
         },
-        get: |settings| match settings.server.http_hosts.as_slice() {
+        get: |settings| match settings.server.admin_hosts.as_slice() {
             [] => "none".to_owned(),
             hosts => hosts.join(","),
         },
     },
     Item {
-        name: "http.token.file",
+        name: "admin.token.file",
         flag: None,
         kafka_names: &[],
         kind: Kind::Path,
@@ -161,10 +161,10 @@ pub static ITEMS: &[Item] = &[
                   where others can listen.",
         set: |settings, item, texts| {
             let text = item.one(texts)?;
-            settings.server.http_token_file = (text != "none").then(|| text.into());
+            settings.server.admin_token_file = (text != "none").then(|| text.into());
             Ok(())
         },
-        get: |settings| match &settings.server.http_token_file {
+        get: |settings| match &settings.server.admin_token_file {
             None => "none".to_owned(),
             Some(path) => path.display().to_string(),
         },
