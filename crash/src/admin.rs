@@ -1,11 +1,12 @@
 //! Topics that come and go while the broker dies.
 
-use crate::TOPICS;
 use crate::journal::Journal;
+use crate::{TOPICS, shared};
 use anyhow::{Context, Result};
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication, TopicResult};
 use rdkafka::client::DefaultClientContext;
+use rdkafka::error::RDKafkaErrorCode;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,10 +19,22 @@ use std::time::Duration;
 pub(crate) fn create_topics(address: &str) -> Result<()> {
     let admin = client(address)?;
     for (topic, partitions) in TOPICS {
-        create(&admin, topic, *partitions)?
-            .map_err(|(topic, code)| anyhow::anyhow!("cannot create {topic}: {code}"))?;
+        create(
+            &admin,
+            NewTopic::new(topic, *partitions, TopicReplication::Fixed(1)),
+        )?
+        .map_err(refused)?;
     }
+    let mut topic = NewTopic::new(shared::TOPIC, 1, TopicReplication::Fixed(1));
+    for (key, value) in shared::SETTINGS {
+        topic = topic.set(key, value);
+    }
+    create(&admin, topic)?.map_err(refused)?;
     Ok(())
+}
+
+fn refused((topic, code): (String, RDKafkaErrorCode)) -> anyhow::Error {
+    anyhow::anyhow!("cannot create {topic}: {code}")
 }
 
 /// Creates and deletes small topics until told to stop, writing down what was acknowledged.
@@ -30,7 +43,8 @@ pub(crate) fn churn(address: &str, journal: &Arc<Journal>, stop: &AtomicBool, st
     let mut number = 0_u64;
     while !stop.load(Ordering::Relaxed) {
         let topic = format!("churn-{stretch}-{number}");
-        if create(&admin, &topic, 3).is_ok_and(|result| result.is_ok()) {
+        let wish = NewTopic::new(&topic, 3, TopicReplication::Fixed(1));
+        if create(&admin, wish).is_ok_and(|result| result.is_ok()) {
             journal.lock().topics.insert(topic);
         }
         if number >= 3 {
@@ -61,9 +75,8 @@ fn options() -> AdminOptions {
         .operation_timeout(Some(Duration::from_secs(2)))
 }
 
-fn create(admin: &AdminClient<DefaultClientContext>, topic: &str, partitions: i32) -> Result<TopicResult> {
-    let wish = [NewTopic::new(topic, partitions, TopicReplication::Fixed(1))];
-    wait(admin.create_topics(&wish, &options()))?
+fn create(admin: &AdminClient<DefaultClientContext>, wish: NewTopic<'_>) -> Result<TopicResult> {
+    wait(admin.create_topics(&[wish], &options()))?
         .into_iter()
         .next()
         .context("no answer for the topic")

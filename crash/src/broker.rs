@@ -64,6 +64,10 @@ impl Broker {
             .arg(self.data())
             // Small segments: many changes of segment and snapshots to die in.
             .args(["--set", "wal.segment.bytes=2097152"])
+            // Members that could not say goodbye are missed soon, and shares are looked at often.
+            .args(["--set", "group.consumer.min.session.timeout.ms=6000"])
+            .args(["--set", "group.consumer.session.timeout.ms=6000"])
+            .args(["--set", "elastic.interval.ms=200"])
             .stdin(Stdio::null())
             .stdout(self.log()?)
             .stderr(self.log()?)

@@ -2,6 +2,7 @@
 
 use crate::broker::Broker;
 use crate::rng::Rng;
+use crate::shared::ledger::Ledger;
 use anyhow::Result;
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,15 +21,19 @@ pub(crate) enum Moment {
     Snapshot,
     /// While the broker is still recovering or has just begun to serve.
     Recovery,
+    /// While several members share a partition, shortly after one came, left, or read a share for the first time: shares are on
+    /// their way.
+    Division,
 }
 
 /// Waits for a moment, then kills.
-pub(crate) fn kill(broker: &mut Broker, rng: &mut Rng) -> Result<Moment> {
-    let moment = match rng.below(10) {
+pub(crate) fn kill(broker: &mut Broker, rng: &mut Rng, ledger: &Ledger) -> Result<Moment> {
+    let moment = match rng.below(14) {
         0..=3 => Moment::Random,
         4..=6 => Moment::SegmentChange,
         7..=8 => Moment::Snapshot,
-        _ => Moment::Recovery,
+        9 => Moment::Recovery,
+        _ => Moment::Division,
     };
     let reached = match moment {
         Moment::Random => {
@@ -37,6 +42,13 @@ pub(crate) fn kill(broker: &mut Broker, rng: &mut Rng) -> Result<Moment> {
         }
         Moment::SegmentChange => changed(&broker.data().join("wal"), rng),
         Moment::Snapshot => changed(&broker.data().join("snapshots"), rng),
+        Moment::Division => {
+            let reached = within(2, || ledger.is_divided());
+            let before = ledger.events();
+            let reached = reached && within(2, || ledger.events() != before);
+            thread::sleep(Duration::from_millis(rng.below(200)));
+            reached
+        }
         Moment::Recovery => {
             thread::sleep(Duration::from_micros(rng.below(20_000)));
             true
@@ -49,10 +61,17 @@ pub(crate) fn kill(broker: &mut Broker, rng: &mut Rng) -> Result<Moment> {
 /// Waits for a change in a folder, at most three seconds; then up to five milliseconds more.
 fn changed(folder: &Path, rng: &mut Rng) -> bool {
     let before = names(folder);
+    let is_changed = within(3, || names(folder) != before);
+    if is_changed {
+        thread::sleep(Duration::from_micros(rng.below(5_000)));
+    }
+    is_changed
+}
+
+fn within(seconds: u64, look: impl Fn() -> bool) -> bool {
     let begin = Instant::now();
-    while begin.elapsed() < Duration::from_secs(3) {
-        if names(folder) != before {
-            thread::sleep(Duration::from_micros(rng.below(5_000)));
+    while begin.elapsed() < Duration::from_secs(seconds) {
+        if look() {
             return true;
         }
         thread::sleep(Duration::from_micros(500));

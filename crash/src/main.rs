@@ -4,6 +4,7 @@
 //!  producers ──> journal of acknowledgements ──┐
 //!  consumers ──> journal of commits ───────────┼──> verify: log and committed offsets against the journal
 //!  admin     ──> journal of topics ────────────┘
+//!  sharers   ──> ledger of records done and committed, of a partition that they divide (see `shared`)
 //!  killer: watches the data folder, kills at a random moment or right after a segment or snapshot appears
 //! ```
 //!
@@ -18,12 +19,14 @@ mod journal;
 mod killer;
 mod producer;
 mod rng;
+mod shared;
 mod verify;
 
 use anyhow::{Context, Result};
 use broker::Broker;
 use clap::Parser;
 use journal::Journal;
+use shared::ledger::Ledger;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -81,23 +84,28 @@ fn run(args: &Args) -> Result<()> {
     admin::create_topics(broker.address())?;
 
     let journal = Arc::new(Journal::default());
+    let ledger = Arc::new(Ledger::default());
     let mut rng = rng::Rng::new(args.seed);
     let started = Instant::now();
     let mut restart_ms_max = 0;
     let mut done = 0;
     while done < args.cycles {
-        let load = Load::start(broker.address(), &journal, u64::from(done) + args.seed)?;
+        let load = Load::start(broker.address(), (&journal, &ledger), u64::from(done) + args.seed)?;
         let cycles = args.verify_every.min(args.cycles - done);
         for _ in 0..cycles {
-            let moment = killer::kill(&mut broker, &mut rng)?;
+            let moment = killer::kill(&mut broker, &mut rng, &ledger)?;
             journal.killed(moment);
             restart_ms_max = restart_ms_max.max(broker.start()?);
+            ledger.restarted();
+            shared::check_committed(broker.address(), &ledger)?;
         }
-        load.stop()?;
+        shared::wait_until_divided(&ledger)?;
+        load.stop(&ledger)?;
         done += cycles;
         let report = verify::verify(broker.address(), &journal)?;
+        let shared = shared::verify(broker.address(), &ledger)?;
         say(&format!(
-            "cycle {done}/{}: {report}; slowest restart {restart_ms_max} ms",
+            "cycle {done}/{}: {report}; {shared}; slowest restart {restart_ms_max} ms",
             args.cycles
         ));
     }
@@ -116,43 +124,64 @@ fn run(args: &Args) -> Result<()> {
 /// The clients of one stretch of cycles, each in a thread of its own.
 struct Load {
     stop: Arc<AtomicBool>,
-    threads: Vec<thread::JoinHandle<Result<()>>>,
+    clients: Vec<Client>,
+    /// They stop last: what was written is to be done first.
+    stop_sharers: Arc<AtomicBool>,
+    sharers: Vec<Client>,
 }
 
+type Client = thread::JoinHandle<Result<()>>;
+
 impl Load {
-    fn start(address: &str, journal: &Arc<Journal>, stretch: u64) -> Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let mut threads = Vec::new();
+    fn start(address: &str, (journal, ledger): (&Arc<Journal>, &Arc<Ledger>), stretch: u64) -> Result<Self> {
+        let mut load = Self {
+            stop: Arc::default(),
+            clients: Vec::new(),
+            stop_sharers: Arc::default(),
+            sharers: Vec::new(),
+        };
+        let address = Arc::new(address.to_owned());
         for number in 0..4_u64 {
-            let (address, journal, stop) = (address.to_owned(), journal.clone(), stop.clone());
+            let (address, journal, stop) = (address.clone(), journal.clone(), load.stop.clone());
             // A producer's identity is unique over the whole run: its sequence starts at 0 with it.
             let name = producer::Name {
                 id: stretch * 10 + number,
                 idempotent: number % 2 == 0,
             };
-            threads
-                .push(thread::Builder::new().spawn(move || producer::run(&address, &journal, &stop, name))?);
+            load.client(move || producer::run(&address, &journal, &stop, name))?;
         }
         for number in 0..3_u64 {
-            let (address, journal, stop) = (address.to_owned(), journal.clone(), stop.clone());
-            threads.push(
-                thread::Builder::new().spawn(move || consumer::run(&address, &journal, &stop, number))?,
-            );
+            let (address, journal, stop) = (address.clone(), journal.clone(), load.stop.clone());
+            load.client(move || consumer::run(&address, &journal, &stop, number))?;
         }
-        let (address, journal, own_stop) = (address.to_owned(), journal.clone(), stop.clone());
-        threads.push(
-            thread::Builder::new().spawn(move || admin::churn(&address, &journal, &own_stop, stretch))?,
-        );
-        Ok(Self { stop, threads })
+        let (to, journal, stop) = (address.clone(), journal.clone(), load.stop.clone());
+        load.client(move || admin::churn(&to, &journal, &stop, stretch))?;
+        let (to, of_writer, stop) = (address.clone(), ledger.clone(), load.stop.clone());
+        load.client(move || shared::writer::run(&to, &of_writer, &stop))?;
+        for number in 0..shared::MEMBERS {
+            let (address, ledger, stop) = (address.clone(), ledger.clone(), load.stop_sharers.clone());
+            let run = move || shared::member::run(&address, &ledger, &stop, number, stretch);
+            load.sharers.push(thread::Builder::new().spawn(run)?);
+        }
+        Ok(load)
     }
 
-    fn stop(self) -> Result<()> {
-        self.stop.store(true, Ordering::Relaxed);
-        for thread in self.threads {
-            thread
-                .join()
-                .map_err(|_| anyhow::anyhow!("a client thread panicked"))??;
-        }
+    fn client(&mut self, run: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
+        self.clients.push(thread::Builder::new().spawn(run)?);
         Ok(())
     }
+
+    fn stop(self, ledger: &Ledger) -> Result<()> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.clients.into_iter().try_for_each(join)?;
+        shared::wait_until_done(ledger)?;
+        self.stop_sharers.store(true, Ordering::Relaxed);
+        self.sharers.into_iter().try_for_each(join)
+    }
+}
+
+fn join(client: Client) -> Result<()> {
+    client
+        .join()
+        .map_err(|_| anyhow::anyhow!("a client thread panicked"))?
 }

@@ -58,12 +58,24 @@ fn consumer(address: &str, group: &str) -> Result<BaseConsumer> {
 
 /// All records of a partition, by offset.
 fn read(address: &str, place: Place) -> Result<BTreeMap<i64, Record>> {
+    let parse = |(offset, value): (i64, Vec<u8>)| {
+        let record = Record::parse(&value);
+        Ok((
+            offset,
+            record.with_context(|| format!("the value at offset {offset} was never sent"))?,
+        ))
+    };
+    values(address, place)?.into_iter().map(parse).collect()
+}
+
+/// All values of a partition, by offset, as a reader without a group sees them.
+pub(crate) fn values(address: &str, place: Place) -> Result<Vec<(i64, Vec<u8>)>> {
     let consumer = consumer(address, "verify")?;
     let (_, end) = consumer.fetch_watermarks(place.0, place.1, Duration::from_secs(10))?;
     let mut list = TopicPartitionList::new();
     list.add_partition_offset(place.0, place.1, Offset::Beginning)?;
     consumer.assign(&list)?;
-    let mut log = BTreeMap::new();
+    let mut log = Vec::new();
     let mut next = 0;
     let mut heard = Instant::now();
     while next < end {
@@ -82,9 +94,7 @@ fn read(address: &str, place: Place) -> Result<BTreeMap<i64, Record>> {
             message.offset(),
             next - 1
         );
-        let record = message.payload().and_then(Record::parse);
-        let record = record.with_context(|| format!("the value at offset {next} was never sent"))?;
-        log.insert(next, record);
+        log.push((next, message.payload().unwrap_or_default().to_vec()));
         next += 1;
     }
     Ok(log)
