@@ -29,9 +29,11 @@ class Workers:
     as the simplest application does it.
     """
 
-    def __init__(self, context, partitions=1, record_us=200, **options):
+    def __init__(self, context, partitions=1, record_us=200, work=None, settings=None, **options):
         self.context, self.record_us, self.options = context, record_us, options
-        self.topic = context.topic("shared", partitions, elastic_mode="slices")
+        # What else the work is like, for all members.
+        self.work = work or {}
+        self.topic = context.topic("shared", partitions, elastic_mode="slices", **(settings or {}))
         self.group = context.name("group")
         self.members, self.logs = {}, []
         # {(partition, offset): (key, number among the records of that key)}
@@ -42,8 +44,9 @@ class Workers:
         self._committed = {}
         self._seqs = {}
 
-    def write(self, count, keys=64, size=120, codec="none", key_of=None, null_every=0):
-        """Appends `count` records to partition 0, keys in turn or as `key_of(number)` says; each `null_every`-th has no value."""
+    def write(self, count, keys=64, size=120, codec="none", key_of=None, null_every=0, batch=None):
+        """Appends `count` records to partition 0, keys in turn or as `key_of(number)` says; each `null_every`-th has no value;
+        `batch` records go together at most."""
         begin = len(self.written)
         lines = []
         for number in range(count):
@@ -54,6 +57,8 @@ class Workers:
             text = None if null_every and number % null_every == null_every - 1 else f"{head(key, seq)}|".ljust(size, "x")
             lines.append(json.dumps({"key": key, "value": text}))
         arguments = ["--input", "json", "--partition", "0", "--compression", codec]
+        if batch:
+            arguments += ["-X", f"batch.num.messages={batch}"]
         console.run(self.context, "produce", self.topic, *arguments, data="\n".join(lines).encode() + b"\n")
 
     def join(self, name, driver=None, client=None, **options):
@@ -63,7 +68,7 @@ class Workers:
         if os.path.exists(log):
             os.remove(log)
         self.logs.append(WorkLog(name, log))
-        work = {"log": log, "batch": BATCH, "record_us": self.record_us}
+        work = {"log": log, "batch": BATCH, "record_us": self.record_us, **self.work}
         options = {"session_ms": 6000, **self.options, **options}
         if client.client_ids:
             options["client_id"] = f"{self.group}-{name}"

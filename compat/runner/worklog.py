@@ -5,7 +5,7 @@ microseconds since 1970:
 
   R begun ended partition offset head   a record was worked on; `head` is its value up to the first "|", "-" if there is none
   C time partition offset               a commit was answered
-  F time what error                     a poll or a commit failed
+  F time what error                     a poll, a commit or the application failed
   V time                                partitions were taken away
   E time                                the consumer was closed
 

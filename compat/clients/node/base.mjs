@@ -71,15 +71,18 @@ export class Store {
   }
 }
 
+const head = value => (value === null || value === undefined ? '-' : value.subarray(0, 32).toString().split('|')[0])
+
 const microseconds = () => Math.round((performance.timeOrigin + performance.now()) * 1000)
 
 // What an application does with records: it works on them for a while, writes down what it has done, and commits. The file
 // survives a kill of the process; README.md has its lines.
 export class Work {
-  constructor ({ log, batch, record_us: recordUs }) {
+  constructor ({ log, batch, record_us: recordUs, poison_key: poisonKey }) {
     this.file = openSync(log, 'a')
     this.batch = batch
     this.recordUs = recordUs
+    this.poisonKey = poisonKey
   }
 
   note (...words) {
@@ -87,12 +90,20 @@ export class Work {
     writeSync(this.file, [kind, microseconds(), ...rest].join(' ') + '\n')
   }
 
-  // `records` are {partition, offset, value} of one partition; `commit` takes the offset behind them.
+  // `records` are {partition, offset, value} of one partition; `commit` takes the offset behind them. Says how many are done: all, or
+  // those before a record that it cannot work on.
   async on (records, commit) {
+    const bad = records.findIndex(record => this.poisonKey && head(record.value).split(':')[0] === this.poisonKey)
+    const good = bad < 0 ? records : records.slice(0, bad)
+    if (good.length > 0) await this.all(good, commit)
+    if (bad >= 0) this.note('F', 'handler', `the record at offset ${records[bad].offset} cannot be read`)
+    return good.length
+  }
+
+  async all (records, commit) {
     const begun = microseconds()
     await new Promise(resolve => setTimeout(resolve, (records.length * this.recordUs) / 1000))
     const ended = microseconds()
-    const head = value => (value === null || value === undefined ? '-' : value.subarray(0, 32).toString().split('|')[0])
     writeSync(this.file, records.map(r => `R ${begun} ${ended} ${r.partition} ${r.offset} ${head(r.value)}\n`).join(''))
     const { partition, offset } = records.at(-1)
     const next = BigInt(offset) + 1n

@@ -164,12 +164,13 @@ const operations = {
           const part = batch.messages.slice(at, at + work.batch)
           const rows = part.map(({ offset, value }) => ({ partition: batch.partition, offset, value }))
           const { topic, partition } = batch
-          await work.on(rows, async next => {
+          const done = await work.on(rows, async next => {
             await library.commitOffsets([{ topic, partition, offset: String(next) }])
             // It says nothing about a commit that it left out.
             if (!isRunning()) throw new OperationError('STOPPING', null, 'the consumer is being closed')
           })
-          resolveOffset(part.at(-1).offset)
+          if (done > 0) resolveOffset(part[done - 1].offset)
+          if (done < part.length) throw new Error('the application cannot work on a record')
           await heartbeat()
         }
         if (work) return

@@ -37,10 +37,11 @@ class Work:
     The file survives a kill of the process; `README.md` has its lines.
     """
 
-    def __init__(self, log, batch, record_us):
+    def __init__(self, log, batch, record_us, slow_key=None, slow_ms=0):
         # Line by line: what is written is in the file even if the process is killed.
         self._log = open(log, "a", buffering=1)
         self.batch, self._record_us = batch, record_us
+        self._slow_key, self._slow_ms = slow_key, slow_ms
         # Held while a batch is in work, until it is committed.
         self.busy = threading.Lock()
 
@@ -48,15 +49,19 @@ class Work:
         """Writes a line with the time."""
         self._log.write(" ".join([words[0], str(time.time_ns() // 1000), *map(str, words[1:])]) + "\n")
 
+    @staticmethod
+    def _head(value):
+        return "-" if value is None else value.split(b"|")[0].decode()
+
     def on(self, records, commit):
         """Works on `records`, in JSON form, then commits behind them."""
+        heads = [self._head(unpack(record["value"])) for record in records]
+        slow = sum(1 for head in heads if head.split(":")[0] == self._slow_key)
         begun = time.time_ns() // 1000
-        time.sleep(len(records) * self._record_us / 1e6)
+        time.sleep(len(records) * self._record_us / 1e6 + slow * self._slow_ms / 1e3)
         ended = time.time_ns() // 1000
         rows, offsets = [], {}
-        for record in records:
-            value = unpack(record["value"])
-            head = "-" if value is None else value.split(b"|")[0].decode()
+        for record, head in zip(records, heads):
             rows.append(f"R {begun} {ended} {record['partition']} {record['offset']} {head}\n")
             offsets[(record["topic"], record["partition"])] = record["offset"] + 1
         self._log.write("".join(rows))

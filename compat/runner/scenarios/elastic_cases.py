@@ -11,7 +11,7 @@ RAW = ("raw",)
 MIXED = ("librdkafka", "java-4.3", "kafkajs")
 
 
-def _several(context, count, **options):
+def several(context, count, **options):
     """Members of librdkafka in one process."""
     crew = Workers(context, **options)
     client = named("librdkafka")
@@ -61,7 +61,7 @@ def unfit(context):
 @scenario("elastic-hot-key", who=RAW, others=("librdkafka",), beyond_kafka=PLAIN)
 def hot_key(context):
     """Nine of ten records have one key, four members: that key stands alone and is named, the other keys do not wait for it."""
-    crew, names, join = _several(context, 4, record_us=400)
+    crew, names, join = several(context, 4, record_us=400)
     crew.write(RECORDS, key_of=lambda number: "hot" if number % 10 else f"k{number // 10 % 200}")
     join(names[0])
     crew.until_committed(names[0])
@@ -83,7 +83,7 @@ def hot_key(context):
 @scenario("elastic-one-key", who=RAW, others=("librdkafka",), beyond_kafka=PLAIN)
 def one_key(context):
     """All records have one key, three members: two have nothing to do and stay calm; nothing is divided again and again."""
-    crew, names, join = _several(context, 3)
+    crew, names, join = several(context, 3)
     crew.write(RECORDS, keys=1)
     for name in names:
         join(name)
@@ -97,7 +97,7 @@ def one_key(context):
 @scenario("elastic-reset", who=("kafka-tools",), others=("librdkafka",), beyond_kafka=PLAIN)
 def reset(context):
     """kafka-consumer-groups on a divided group: lag is exact; after the members left, a reset ends the division."""
-    crew, names, join = _several(context, 2, record_us=400)
+    crew, names, join = several(context, 2, record_us=400)
     crew.write(RECORDS)
     join("m1")
     crew.until_committed("m1")
@@ -127,7 +127,7 @@ def reset(context):
 @scenario("elastic-writers", who=RAW, others=("librdkafka", "java-4.3"), beyond_kafka=PLAIN)
 def writers(context):
     """Two libraries write the same keys, each with its own hash: the broker's own divides, so that order holds for both."""
-    crew, names, join = _several(context, 3, partitions=4)
+    crew, names, join = several(context, 3, partitions=4)
     for name in ("librdkafka", "java-4.3"):
         driver = context.driver_of(named(name))
         records = [Record(b"-|%d" % number, b"k%d" % (number % 100)) for number in range(6000)]
