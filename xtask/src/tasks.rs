@@ -34,6 +34,7 @@ const STEPS: &[Step] = &[
     }),
     ("docs", || docs::run(&["--check".into()]).map(drop)),
     ("readme", readme),
+    ("alerts", alerts),
     ("fuzz", fuzz),
     ("sim", || sim(&["--seeds".into(), "2000".into()]).map(drop)),
     ("crash", || crash(&["--cycles".into(), "100".into()]).map(drop)),
@@ -105,6 +106,17 @@ fn build_binary() -> Result<String> {
         .join("anabranch")
         .to_string_lossy()
         .into_owned())
+}
+
+/// The alert rules, by Prometheus's own tool: whether they are rules, and whether they fire when they should.
+fn alerts() -> Result<()> {
+    let folder = root().join("deploy/prometheus");
+    run_in(&folder, "promtool", &["check", "config", "prometheus.yml"])?;
+    run_in(
+        &folder,
+        "promtool",
+        &["test", "rules", "anabranch.rules.test.yml"],
+    )
 }
 
 /// Real clients against the real binary.

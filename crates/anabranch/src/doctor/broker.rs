@@ -3,7 +3,7 @@
 use anabranch_server::settings::{HostPort, Settings};
 
 use super::finding::Finding;
-use super::network::{Bound, judge_listener, try_bind};
+use super::network::{Bound, is_loopback, judge_listener, try_bind};
 use crate::client::{AdminApi, AdminUrl};
 use crate::failure::{Exit, Outcome};
 use crate::top::series::samples;
@@ -21,6 +21,7 @@ pub(super) fn examine(settings: &Settings, admin: &AdminUrl) -> Vec<Finding> {
             Bound::Taken => {}
             bound => findings.push(judge_listener(CHECK, address, &bound)),
         }
+        findings.extend(judge_exposed(address));
     }
     match admin.open().and_then(|api| ask(&api)) {
         Ok(found) => findings.extend(found),
@@ -33,6 +34,16 @@ pub(super) fn examine(settings: &Settings, admin: &AdminUrl) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Whoever reaches the listener reads what is there.
+fn judge_exposed(address: &HostPort) -> Option<Finding> {
+    (!is_loopback(&address.host)).then(|| {
+        let text =
+            format!("everyone who reaches {address} can read the console and its API, messages included");
+        Finding::note("http", text)
+            .remedy("open it to machines that you trust, or let it listen on 127.0.0.1")
+    })
 }
 
 fn ask(api: &AdminApi) -> Outcome<Vec<Finding>> {
@@ -98,6 +109,14 @@ fn judge(metrics: &str) -> Vec<Finding> {
 mod tests {
     use super::super::finding::Level;
     use super::*;
+
+    #[test]
+    fn a_listener_for_everybody_is_pointed_out() {
+        assert_eq!(judge_exposed(&"127.0.0.1:9099".parse().unwrap()), None);
+        assert_eq!(judge_exposed(&"localhost:9099".parse().unwrap()), None);
+        let open = judge_exposed(&"0.0.0.0:9099".parse().unwrap()).unwrap();
+        assert_eq!(open.level, Level::Note);
+    }
 
     #[test]
     fn complaints_of_the_metrics_are_findings() {

@@ -111,7 +111,7 @@ pub(super) fn judge_listener(check: &'static str, address: &HostPort, bound: &Bo
     }
 }
 
-fn is_loopback(host: &str) -> bool {
+pub(super) fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 

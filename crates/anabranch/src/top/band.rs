@@ -10,6 +10,9 @@ use crate::output::grouped;
 /// Slots of a partition.
 pub(super) const SLOTS: usize = 4096;
 
+/// Characters of the name of a partition.
+const NAME_MAX: usize = 24;
+
 /// Characters of a band.
 const BAND_MAX: usize = 64;
 
@@ -34,10 +37,10 @@ pub(super) fn bands(group: &Group, room: usize, width: usize) -> Vec<Line<'stati
     let names = partitions
         .iter()
         .map(|one| name_of_partition(one).chars().count());
-    let name_width = names.max().unwrap_or(0).min(24);
+    let name_width = names.max().unwrap_or(0);
     let band_width = width.saturating_sub(name_width + 17).clamp(8, BAND_MAX);
     let lines = partitions.iter().map(|partition| {
-        let name = cut(&name_of_partition(partition), name_width);
+        let name = name_of_partition(partition);
         let mut spans = vec![Span::raw(format!("  {name:<name_width$} "))];
         spans.extend(band(group, partition, band_width));
         spans.push(Span::raw(format!(" {:>12}", grouped(partition.lag))));
@@ -100,7 +103,9 @@ pub(super) fn style_of(member: Option<usize>) -> Style {
     )
 }
 
-/// `topic/3`.
+/// `topic/3`, the topic cut off where that is long.
 pub(super) fn name_of_partition(partition: &Partition) -> String {
-    format!("{}/{}", partition.topic, partition.partition)
+    let number = format!("/{}", partition.partition);
+    let topic = cut(&partition.topic, NAME_MAX.saturating_sub(number.len()));
+    format!("{topic}{number}")
 }

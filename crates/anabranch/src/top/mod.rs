@@ -12,6 +12,7 @@
 mod band;
 mod keys;
 mod live;
+mod names;
 mod picture;
 mod screen;
 pub(crate) mod series;

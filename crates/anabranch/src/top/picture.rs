@@ -142,7 +142,7 @@ impl Sampler {
                 group.out_per_s = then.and_then(|then| rate(group.committed, *then));
             }
             let known = picture.groups.iter().filter_map(|group| group.out_per_s);
-            picture.out_per_s = Some(known.sum());
+            picture.out_per_s = Some(known.fold(0.0, |sum, speed| sum + speed));
         }
         let committed = picture
             .groups

@@ -4,11 +4,12 @@
 //! slots, what is on its way, its members, and the latest decisions. Each part gets what it needs, within its share of the
 //! height; what no other part needs goes to members and groups. What does not fit is counted in the headings.
 
-use anabranch_server::admin::model::{Decision, Group, Member, Share, Verdict};
+use anabranch_server::admin::model::{Decision, Form, Group, Member, Share, Verdict};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::band::{SLOTS, bands, letter, name_of_partition, style_of};
+use super::names::{name_of, with_names};
 use super::picture::{GroupLine, Picture};
 use super::words::{clamp, clock, cut, drain, seconds, speed};
 use crate::decisions::sentence;
@@ -273,9 +274,17 @@ fn group_line(group: &GroupLine, is_shown: bool, width: usize) -> Line<'static> 
 /// What a group is, and why it is not divided if it is not.
 fn about(group: &Group) -> String {
     let mut text = format!("{}: {}, {} protocol", group.group, group.state, group.protocol);
+    let is_divided = group.partitions.iter().any(|one| one.form == Form::Divided);
     match &group.elastic.reason {
         _ if group.elastic.mode == "off" => {}
-        Some(reason) => text.push_str(&format!("; not divided: {reason}")),
+        Some(reason) => {
+            let now = if is_divided {
+                "stays as it is divided"
+            } else {
+                "not divided"
+            };
+            text.push_str(&format!("; {now}: {}", with_names(group, reason)));
+        }
         None => text.push_str(&format!("; {}", group.elastic.mode)),
     }
     if group.elastic.paused {
@@ -359,23 +368,6 @@ fn member_line(group: &Group, at: usize, member: &Member, width: usize) -> Line<
     ])
 }
 
-/// What people call a member: by its client id if no other has the same, else by the end of its own id.
-fn name_of(group: &Group, member: &str) -> String {
-    let Some(found) = group.members.iter().find(|one| one.member == member) else {
-        return member.to_owned();
-    };
-    let same = group
-        .members
-        .iter()
-        .filter(|one| one.client_id == found.client_id);
-    if same.count() == 1 && !found.client_id.is_empty() {
-        return found.client_id.clone();
-    }
-    let length = member.chars().count();
-    let end: String = member.chars().skip(length.saturating_sub(6)).collect();
-    format!("{}..{end}", cut(&found.client_id, 12))
-}
-
 fn decisions(picture: &Picture, room: usize, width: usize) -> Vec<Line<'static>> {
     let left_out = picture.decisions.len().saturating_sub(room);
     let mut lines = vec![heading(&titled("DECISIONS", left_out), width)];
@@ -389,16 +381,15 @@ fn decisions(picture: &Picture, room: usize, width: usize) -> Vec<Line<'static>>
 }
 
 fn decision_line(picture: &Picture, decision: &Decision, width: usize) -> Line<'static> {
-    let mut text = format!("  {} {}", clock(decision.time_ms), sentence(decision));
-    for group in picture
+    let mut said = sentence(decision);
+    if let Some(group) = picture
         .detail
-        .iter()
+        .as_ref()
         .filter(|group| group.group == decision.group)
     {
-        for member in &group.members {
-            text = text.replace(&member.member, &name_of(group, &member.member));
-        }
+        said = with_names(group, &said);
     }
+    let text = format!("  {} {said}", clock(decision.time_ms));
     let style = match decision.outcome {
         Verdict::Decided => Style::new(),
         Verdict::Refused => Style::new().add_modifier(Modifier::DIM),

@@ -324,3 +324,31 @@ fn durations_and_speeds_are_short() {
     );
     assert_eq!(cut("abcdef", 4), "abc…");
 }
+
+#[test]
+fn why_a_group_is_not_divided_is_said_with_names() {
+    let mut picture = picture(1);
+    let group = picture.detail.as_mut().unwrap();
+    group.elastic.reason = Some("member \"id-1\" keeps its offsets elsewhere".to_owned());
+    let lines = shown(&picture, &View::default(), SMALL);
+    assert!(
+        has(&lines, &["stays as it is divided: member \"app-2\" keeps"]),
+        "{lines:#?}"
+    );
+    let group = picture.detail.as_mut().unwrap();
+    group.partitions[0].form = Form::Plain;
+    let lines = shown(&picture, &View::default(), SMALL);
+    assert!(
+        has(&lines, &["; not divided: member \"app-2\" keeps"]),
+        "{lines:#?}"
+    );
+}
+
+#[test]
+fn the_number_of_a_partition_is_seen_however_long_its_topic() {
+    let mut picture = picture(1);
+    let group = picture.detail.as_mut().unwrap();
+    group.partitions[0].topic = "a-topic-with-a-very-long-name".to_owned();
+    let lines = shown(&picture, &View::default(), SMALL);
+    assert!(has(&lines, &["a-topic-with-a-very-l…/0 AAAA"]), "{lines:#?}");
+}
