@@ -1,5 +1,6 @@
 // The page: what is known of the broker, which view shows it, and the keys that lead there.
 
+import { get } from "./lib/api.js";
 import { merge } from "./lib/decisions.js";
 import { attribute, children, h, text as put } from "./lib/dom.js";
 import { Live } from "./lib/live.js";
@@ -13,14 +14,18 @@ import { topicView } from "./views/topic.js";
 /** Values of the small lines in the overview. */
 const RATES_KEPT = 120;
 
+/** How long the typing pauses before the broker is asked, milliseconds. */
+const SEARCH_PAUSE_MS = 250;
+
 const THEMES = ["auto", "light", "dark"];
 
-const state = { overview: null, group: null, gone: false, decisions: [], rates: [], filter: "" };
+const state = { overview: null, group: null, gone: false, decisions: [], rates: [], filter: "", found: null };
 
 /** How far the broker's clock is ahead of the browser's. */
 let ahead = 0;
 let view = null;
 let drawing = false;
+let searching = null;
 
 const app = {
   /** The time by the broker's clock. */
@@ -97,6 +102,21 @@ const links = [["", "Overview"], ["decisions", "Decisions"]].map(([hash, words])
 });
 const status = h("span", { class: "live waiting", role: "status" }, "connecting");
 const version = h("span", { class: "quiet version" });
+/** Asks for rows that the overview leaves out, once the typing has paused. */
+function searchBeyond() {
+  clearTimeout(searching);
+  state.found = null;
+  const all = state.overview;
+  if (!all || state.filter === "" || all.groups_left_out + all.topics_left_out === 0) return;
+  const wanted = search.value.trim();
+  searching = setTimeout(async () => {
+    const found = await get(["overview"], { contains: wanted });
+    if (wanted !== search.value.trim()) return;
+    state.found = found;
+    draw();
+  }, SEARCH_PAUSE_MS);
+}
+
 const search = h("input", {
   type: "search",
   placeholder: "Search groups and topics",
@@ -106,6 +126,7 @@ const search = h("input", {
       state.filter = search.value.trim().toLowerCase();
       const local = ["", "decisions"].includes(location.hash.split("/")[1] ?? "");
       if (!local) location.hash = "#/";
+      searchBeyond();
       draw();
     },
   },

@@ -49,8 +49,10 @@ export function overview(app) {
       sums.set("Topics", text.count(totals.topics));
       sums.set("Partitions", text.count(totals.partitions));
       sums.set("Stored", text.bytes(totals.bytes));
-      show(groupTable, groups, all.groups, (row) => row.group, all.groups_left_out, state.filter);
-      show(topicTable, topics, all.topics, (row) => row.topic, all.topics_left_out, state.filter);
+      // What the broker found beyond the first thousand, or what is here.
+      const from = state.found ?? all;
+      show(groupTable, groups, from.groups, (row) => row.group, from.groups_left_out, state.filter);
+      show(topicTable, topics, from.topics, (row) => row.topic, from.topics_left_out, state.filter);
       list.update(state.decisions, app.now());
     },
   };

@@ -202,6 +202,23 @@ limits! {
             "Series that one metric by group and partition may have: more of them cost Prometheus dearly. Sums by topic are always there, and a metric says how many are left out.";
     }
 
+    "Administration over HTTP" {
+        ADMIN_STREAMS_MAX: usize = 64, "admin.streams.max", "streams",
+            "Streams of events at a time, one for each page of the console: each looks at topics and groups every second, though they share what was seen.";
+        ADMIN_ROWS_MAX: usize = 1_000, "admin.rows.max", "rows",
+            "Topics, groups, partitions or decisions in one answer; what is left out is counted, and can be asked for by name.";
+        ADMIN_PLACES_MAX: usize = 10_000, "admin.places.max", "rows",
+            "Committed offsets of one group in one answer.";
+        ADMIN_VIEWS_MAX: usize = 64, "admin.views.max", "groups",
+            "Pictures of groups that are kept for a moment, so that many who look at one group cost as much as one.";
+        ADMIN_SEARCH_RECORDS_MAX: u64 = 100_000, "admin.search.records.max", "records",
+            "Records that one request for messages looks at; the answer says where to go on.";
+        ADMIN_SEARCH_BYTES_MAX: usize = 16 * MIB, "admin.search.bytes.max", "bytes",
+            "The same in bytes of batches as they are stored.";
+        ADMIN_ANSWER_BYTES_MAX: usize = 4 * MIB, "admin.answer.bytes.max", "bytes",
+            "Keys and values in one answer with messages; the last one may exceed it.";
+    }
+
     "Decisions about elastic groups" {
         DECISIONS_PER_GROUP_MAX: usize = 512, "decisions.per.group.max", "entries",
             "Decisions and refusals that are kept of each group, the newest of them.";

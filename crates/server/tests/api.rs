@@ -298,6 +298,27 @@ async fn what_is_left_is_told_by_bands_of_slots() {
     assert!(none.partitions.is_empty());
 }
 
+#[tokio::test]
+async fn what_is_malformed_is_refused_in_a_document() {
+    let server = server().await;
+    ten(&server).await;
+    for (path, status) in [
+        ("/api/v1/topics/t/messages?offset=first", 400),
+        ("/api/v1/overview?limit=-1", 400),
+        ("/api/v1/groups/g/pause", 405),
+    ] {
+        assert_eq!(
+            refused(&server, path).await,
+            (status, "bad-request".to_owned()),
+            "{path}"
+        );
+    }
+    let (status, body) = reset(&server, r#"{"topic":"t"}"#).await;
+    let refusal: Refusal = serde_json::from_str(&body).unwrap();
+    assert_eq!(status, 422);
+    assert!(refusal.error.message.contains("missing field `to`"), "{body}");
+}
+
 /// Reads from a stream until `enough`.
 async fn hear(stream: &mut TcpStream, enough: impl Fn(&str) -> bool) -> String {
     let mut heard = Vec::new();

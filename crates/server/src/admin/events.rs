@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use anabranch_core::limits::ADMIN_STREAMS_MAX;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -27,7 +28,7 @@ use tokio::time::Instant;
 
 use super::model::{Decisions, Verdict};
 use super::routes::{broker, refused};
-use super::state::{Admin, STREAMS_MAX, Wish};
+use super::state::{Admin, Wish};
 use super::{decisions, groups};
 use crate::broker::Broker;
 use crate::shutdown::Phase;
@@ -65,7 +66,7 @@ pub(super) async fn events(State(admin): State<Admin>, Query(watch): Query<Watch
         Err(response) => return *response,
     };
     let Ok(permit) = admin.streams().try_acquire_owned() else {
-        let text = format!("{STREAMS_MAX} event streams are open already; close some pages");
+        let text = format!("{ADMIN_STREAMS_MAX} event streams are open already; close some pages");
         return refused(StatusCode::SERVICE_UNAVAILABLE, "too-many", &text);
     };
     let (to_reader, events) = mpsc::channel(1);

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use anabranch_core::ids::{LogId, Offset};
-use anabranch_core::limits::{DECOMPRESSED_BATCH_BYTES_MAX, DECOMPRESSION_RATIO_MAX};
+use anabranch_core::limits::{
+    ADMIN_ANSWER_BYTES_MAX, ADMIN_SEARCH_BYTES_MAX, ADMIN_SEARCH_RECORDS_MAX, DECOMPRESSED_BATCH_BYTES_MAX,
+    DECOMPRESSION_RATIO_MAX,
+};
 use anabranch_store::ReadError;
 use anabranch_wire::batch::{BatchHeader, BatchIter, DecompressLimits, Record, RecordSet, records};
 use anabranch_wire::slot::{murmur2, slot_of_batch, slot_of_key};
@@ -27,17 +30,8 @@ const LIMIT_MAX: usize = 500;
 const BYTES: usize = 4 << 10;
 const BYTES_MAX: usize = 64 << 10;
 
-/// Records that are looked at for one answer.
-const SEARCH_RECORDS_MAX: u64 = 100_000;
-
-/// Bytes of batches that are read for one answer, as they are stored.
-const SEARCH_BYTES_MAX: usize = 16 << 20;
-
 /// Bytes of batches in one read.
 const READ_BYTES: usize = 1 << 20;
-
-/// Text in one answer.
-const ANSWER_BYTES_MAX: usize = 4 << 20;
 
 /// Headers of a record that are shown.
 const HEADERS_MAX: usize = 32;
@@ -171,7 +165,7 @@ impl Search {
     fn run(mut self, broker: &Broker, wanted: &Wanted, range: &Range) -> Result<Messages, ReadError> {
         let mut at = self.begin(broker, wanted, range)?;
         let mut bytes = 0;
-        while at < range.end && bytes < SEARCH_BYTES_MAX && !self.is_full() {
+        while at < range.end && bytes < ADMIN_SEARCH_BYTES_MAX && !self.is_full() {
             let batches = broker.store.read(range.log, at, range.end, READ_BYTES, true)?;
             let before = at;
             let each = batches.iter().flat_map(|run| {
@@ -196,8 +190,8 @@ impl Search {
 
     fn is_full(&self) -> bool {
         self.found.messages.len() >= self.limit
-            || self.found.searched >= SEARCH_RECORDS_MAX
-            || self.text_bytes >= ANSWER_BYTES_MAX
+            || self.found.searched >= ADMIN_SEARCH_RECORDS_MAX
+            || self.text_bytes >= ADMIN_ANSWER_BYTES_MAX
     }
 
     /// Takes the records of a batch from `from` on; returns where to go on.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anabranch_core::group::{Caller, CommitPartition, OffsetCommit, TopicRef, Topics};
 use anabranch_core::ids::{LogId, Lsn, Offset};
+use anabranch_core::limits::ADMIN_PLACES_MAX;
 use anabranch_wire::ErrorCode;
 use axum::Json;
 use axum::extract::{Path, State};
@@ -17,9 +18,6 @@ use super::routes::{Door, broker, durable, refused};
 use super::topics::no_topic;
 use crate::api::list_offsets::first_at_or_after;
 use crate::broker::{Broker, Core};
-
-/// Most places in one answer.
-const PLACES_MAX: usize = 10_000;
 
 /// The last version of OffsetCommit that names topics by name.
 const COMMIT_VERSION: i16 = 9;
@@ -72,8 +70,8 @@ fn see(core: &Core, group: &str) -> Option<(Offsets, Lsn)> {
     };
     let mut places: Vec<Place> = keys.filter_map(place).collect();
     places.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
-    let left_out = places.len().saturating_sub(PLACES_MAX);
-    places.truncate(PLACES_MAX);
+    let left_out = places.len().saturating_sub(ADMIN_PLACES_MAX);
+    places.truncate(ADMIN_PLACES_MAX);
     let offsets = Offsets {
         group: group.to_owned(),
         state: described.state.to_owned(),

@@ -15,9 +15,6 @@ use super::view::mode_name;
 use crate::broker::{Broker, Core};
 use crate::clock::wall_ms;
 
-/// Most rows of topics, and of groups, in one answer.
-pub(super) const ROWS_MAX: usize = 1_000;
-
 /// Divided groups that are looked into for one answer; of others the lag stands for what is unread.
 const LOOKS_MAX: usize = 64;
 

@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use anabranch_core::group::{Order, Ordered};
 use anabranch_core::ids::{Lsn, TopicId};
+use anabranch_core::limits::ADMIN_ROWS_MAX;
 use anabranch_core::node::QueueOrder;
 use anabranch_engine::counting::Counted;
 use anabranch_wire::ErrorCode;
+use axum::body::to_bytes;
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
@@ -21,14 +24,14 @@ use serde::Deserialize;
 use super::groups::{count, no_group};
 use super::model::{Counters, Decisions, Order as OrderBody, QueueWish, Refusal, RefusalDetail};
 use super::state::Admin;
-use super::{decisions, events, groups, guard, messages, offsets, overview, topics, view};
+use super::{decisions, events, groups, guard, messages, offsets, topics, view};
 use crate::broker::Broker;
 
 /// Longest wait for a decision, whatever a request asks for.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// Most decisions in one answer.
-const DECISIONS_MAX: usize = 1_000;
+/// Longest text of the framework that is passed on.
+const REFUSAL_BYTES_MAX: usize = 4_096;
 
 /// Times that records are counted for one request.
 const COUNTS_MAX: usize = 4;
@@ -74,7 +77,27 @@ pub(crate) fn routes(admin: Admin) -> Router {
     let orders = orders().into_iter().fold(Router::new(), add);
     let orders = orders.layer(middleware::from_fn_with_state(admin.guard(), guard::may_order));
     let all = reads().into_iter().fold(Router::new(), add).merge(orders);
-    all.with_state(admin)
+    all.layer(middleware::map_response(in_our_words))
+        .with_state(admin)
+}
+
+/// What the framework refuses before a handler sees it (a number that is none, say) is said in a document as well.
+async fn in_our_words(response: Response) -> Response {
+    let is_json = |kind: &HeaderValue| kind.as_bytes().starts_with(b"application/json");
+    if !response.status().is_client_error() || response.headers().get(CONTENT_TYPE).is_some_and(is_json) {
+        return response;
+    }
+    let status = response.status();
+    let words = to_bytes(response.into_body(), REFUSAL_BYTES_MAX)
+        .await
+        .unwrap_or_default();
+    let words = String::from_utf8_lossy(&words).into_owned();
+    let reason = status.canonical_reason().unwrap_or("refused").to_lowercase();
+    refused(
+        status,
+        "bad-request",
+        if words.is_empty() { &reason } else { &words },
+    )
 }
 
 pub(super) fn refused(status: StatusCode, code: &str, message: &str) -> Response {
@@ -118,7 +141,7 @@ async fn overview(State(admin): State<Admin>, Query(rows): Query<Rows>) -> Respo
             limit: None,
         } => Json(&*admin.overview(&broker)).into_response(),
         Rows { contains, limit } => {
-            let rows_max = limit.unwrap_or(overview::ROWS_MAX).min(overview::ROWS_MAX);
+            let rows_max = limit.unwrap_or(ADMIN_ROWS_MAX).min(ADMIN_ROWS_MAX);
             Json(admin.overview_of(&broker, &contains.unwrap_or_default(), rows_max)).into_response()
         }
     }
@@ -329,7 +352,7 @@ async fn decided(State(door): State<Door>, Query(wanted): Query<Wanted>) -> Resp
     };
     let wait = Duration::from_millis(wanted.wait_ms.unwrap_or(0)).min(WAIT_MAX);
     let deadline = tokio::time::Instant::now() + wait;
-    let limit = wanted.limit.unwrap_or(DECISIONS_MAX).min(DECISIONS_MAX);
+    let limit = wanted.limit.unwrap_or(ADMIN_ROWS_MAX).min(ADMIN_ROWS_MAX);
     loop {
         // Registered before the look, so that a decision in between is not missed.
         let news = broker.decided.notified();

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anabranch_core::limits::{ADMIN_ROWS_MAX, ADMIN_STREAMS_MAX, ADMIN_VIEWS_MAX};
 use axum::extract::FromRef;
 use tokio::sync::Semaphore;
 
@@ -13,14 +14,8 @@ use super::rates::Rates;
 use super::routes::Door;
 use crate::broker::Broker;
 
-/// Event streams at a time; each costs a look at the broker every second.
-pub(super) const STREAMS_MAX: usize = 64;
-
 /// A view is computed once in so long a time, however many ask for it.
 const FRESH: Duration = Duration::from_millis(400);
-
-/// Views of groups that are kept at a time.
-const GROUPS_KEPT_MAX: usize = 64;
 
 /// How a group is to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +48,7 @@ impl Admin {
             rates: Mutex::default(),
             overview: Mutex::default(),
             groups: Mutex::default(),
-            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            streams: Arc::new(Semaphore::new(ADMIN_STREAMS_MAX)),
         }))
     }
 
@@ -77,7 +72,7 @@ impl Admin {
         {
             return Arc::clone(overview);
         }
-        let overview = Arc::new(self.overview_of(broker, "", overview::ROWS_MAX));
+        let overview = Arc::new(self.overview_of(broker, "", ADMIN_ROWS_MAX));
         *kept = Some((Instant::now(), Arc::clone(&overview)));
         overview
     }
@@ -101,7 +96,7 @@ impl Admin {
     pub(super) fn keep_group(&self, wish: Wish, group: &Arc<Group>) {
         let mut kept = self.0.groups.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(at, of, _)| at.elapsed() < FRESH && *of != wish);
-        if kept.len() < GROUPS_KEPT_MAX {
+        if kept.len() < ADMIN_VIEWS_MAX {
             kept.push((Instant::now(), wish, Arc::clone(group)));
         }
     }

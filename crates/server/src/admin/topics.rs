@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anabranch_core::config::Source;
 use anabranch_core::group::Topics;
 use anabranch_core::ids::{LogId, Lsn, TopicId};
+use anabranch_core::limits::ADMIN_ROWS_MAX;
 use anabranch_core::log::Log;
 use anabranch_core::node::ConfigEntry;
 use axum::Json;
@@ -19,12 +20,6 @@ use super::overview::lag;
 use super::routes::{Door, broker, durable, refused};
 use super::view::mode_name;
 use crate::broker::{Broker, Core};
-
-/// Most partitions in one answer.
-const PARTITIONS_MAX: usize = 1_000;
-
-/// Most readers in one answer.
-const READERS_MAX: usize = 1_000;
 
 /// Kafka's number of the resource type.
 const TOPIC: i8 = 2;
@@ -66,7 +61,7 @@ pub(super) fn no_topic(name: &str) -> Response {
 }
 
 fn look(broker: &Arc<Broker>, name: &str, part: &Part) -> Option<(Topic, Lsn)> {
-    let limit = part.limit.unwrap_or(PARTITIONS_MAX).min(PARTITIONS_MAX);
+    let limit = part.limit.unwrap_or(ADMIN_ROWS_MAX).min(ADMIN_ROWS_MAX);
     let (mut topic, logs, after) = broker.with(|core| see(core, name, part.from.unwrap_or(0), limit))?;
     for (partition, log) in topic.partitions.iter_mut().zip(logs) {
         partition.bytes = broker.store.log_stats(log).bytes;
@@ -94,7 +89,7 @@ fn see(core: &Core, name: &str, from: usize, limit: usize) -> Option<(Topic, Vec
         .resource(TOPIC, name)
         .and_then(|topic| node.describe_configs(&topic, None));
     let readers = readers(core, found.id);
-    let shown = readers.len().min(READERS_MAX);
+    let shown = readers.len().min(ADMIN_ROWS_MAX);
     let topic = Topic {
         topic: found.name.clone(),
         id: found.id.0.iter().map(|byte| format!("{byte:02x}")).collect(),
