@@ -21,7 +21,7 @@ rows! {
     HOTTEST: Gauge "anabranch_group_hottest_slot_share" ["consumergroup", "topic"] "Part of the unread records of a divided partition that lies in its fullest slot, which one member must read alone: 0 to 1; of the partition where it is largest, as counted after the scrape before; absent below 100 records";
     SHARING: Gauge "anabranch_group_sharing_members" ["consumergroup", "topic", "partition"] "Members that share a divided partition; absent while it is not divided";
     MOVING: Gauge "anabranch_group_moving_slots" ["consumergroup", "topic", "partition"] "Of the 4,096 slots of a divided partition, those on their way from one member to another";
-    LEFT_OUT: Gauge "anabranch_metric_series_left_out" [] "Series by group and partition that are left out because there are too many; sums by topic are always there";
+    LEFT_OUT: Gauge "anabranch_metric_series_left_out" [] "Series by group and partition, and of ages, standstills and hottest slots by group and topic, that are left out because there are too many; lag and offsets by topic are always there";
 }
 
 pub(super) fn families(scrape: &Scrape, outlook: &Outlook) -> Vec<Family> {
@@ -31,6 +31,7 @@ pub(super) fn families(scrape: &Scrape, outlook: &Outlook) -> Vec<Family> {
         .map(|group| group.places.len())
         .sum::<usize>();
     let shown = all.min(METRIC_SERIES_MAX);
+    let topics = outlook.topics.len();
     let of_group = |group: &Group| vec![group.id.clone()];
     vec![
         MEMBERS.with(
@@ -60,7 +61,10 @@ pub(super) fn families(scrape: &Scrape, outlook: &Outlook) -> Vec<Family> {
         of_topics(&HOTTEST, outlook, |topic| topic.hottest),
         places(&SHARING, scrape, |place| Some(level(place.division?.0))),
         places(&MOVING, scrape, |place| Some(level(place.division?.1))),
-        LEFT_OUT.with([(Vec::new(), level(all - shown))]),
+        LEFT_OUT.with([(
+            Vec::new(),
+            level(all - shown + topics - topics.min(METRIC_SERIES_MAX)),
+        )]),
     ]
 }
 
@@ -76,9 +80,10 @@ fn places(row: &'static Row, scrape: &Scrape, value: impl Fn(&Place) -> Option<V
     }))
 }
 
-/// A value for each topic of each group.
+/// A value for each topic of each group, as far as they are shown.
 fn of_topics(row: &'static Row, outlook: &Outlook, value: impl Fn(&OfTopic) -> Option<f64>) -> Family {
-    row.with(outlook.topics.iter().filter_map(|((group, topic), found)| {
+    let shown = outlook.topics.iter().take(METRIC_SERIES_MAX);
+    row.with(shown.filter_map(|((group, topic), found)| {
         let labels = vec![group.clone(), topic.clone()];
         Some((labels, Value::Real(value(found)?)))
     }))
@@ -144,6 +149,27 @@ mod tests {
         assert_eq!(sum.series[0].value, Value::Level(2 * i64::from(many)));
         let left_out = family(&scrape, "anabranch_metric_series_left_out");
         assert_eq!(left_out.series[0].value, Value::Level(5));
+    }
+
+    #[test]
+    fn what_is_told_by_topic_beside_the_sums_is_bounded_as_well() {
+        let key = |number: usize| ("g".to_owned(), format!("topic-{number:06}"));
+        let topics = (0..METRIC_SERIES_MAX + 3).map(|number| (key(number), OfTopic::default()));
+        let outlook = Outlook {
+            topics: topics.collect(),
+            ..Outlook::default()
+        };
+        let found = families(&scrape(1), &outlook);
+        let series = |name: &str| {
+            let family = found.iter().find(|family| family.row.name == name);
+            family.unwrap().series.clone()
+        };
+        assert_eq!(series("anabranch_group_stuck_seconds").len(), METRIC_SERIES_MAX);
+        assert_eq!(series("anabranch_group_lag_seconds").len(), METRIC_SERIES_MAX);
+        assert_eq!(
+            series("anabranch_metric_series_left_out")[0].value,
+            Value::Level(3)
+        );
     }
 
     #[test]
