@@ -16,8 +16,17 @@ const RECORDS: i64 = 4_000;
 
 /// A partition with a backlog, divided by the planner among two members; with where each begins.
 async fn divided(server: &TestServer, library: Library) -> [(Member, SliceOffset); 2] {
+    divided_with(server, library, &[("elastic.mode", "slices")]).await
+}
+
+/// The same with other settings of the topic.
+async fn divided_with(
+    server: &TestServer,
+    library: Library,
+    settings: &[(&str, &str)],
+) -> [(Member, SliceOffset); 2] {
     let mut admin = server.client().await;
-    admin.create_topic("t", 1, &[("elastic.mode", "slices")]).await;
+    admin.create_topic("t", 1, settings).await;
     for start in (0..RECORDS).step_by(500) {
         assert_eq!(
             admin
@@ -329,4 +338,27 @@ async fn what_was_deleted_is_passed_over_by_whoever_shares_a_partition() {
         let lowest = numbers.min().unwrap();
         assert!((2_250..2_300).contains(&lowest), "{lowest}");
     }
+}
+
+#[tokio::test]
+async fn whoever_does_not_read_its_share_is_told_to_take_it_anew() {
+    let server = TestServer::start().await;
+    let settings = [("elastic.mode", "slices"), ("elastic.watchdog.fetch.ms", "1500")];
+    let [(mut reads, at), (mut silent, before)] = divided_with(&server, LIBRDKAFKA, &settings).await;
+    let mut reader = LIBRDKAFKA.connect(&server).await;
+    assert_eq!(reader.fetch("t", 0, at.to_wire(), 0).await.error_code, 0);
+    let slice = |at: Option<i64>| SliceOffset::from_wire(at?)?.slice();
+    soon(async {
+        while slice(silent.position().await) <= before.slice() {
+            silent.follow().await;
+            reads.follow().await;
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    })
+    .await;
+    assert_eq!(
+        slice(reads.position().await),
+        at.slice(),
+        "who reads is left alone"
+    );
 }
