@@ -40,12 +40,13 @@ pub(crate) fn kill(broker: &mut Broker, rng: &mut Rng, ledger: &Ledger) -> Resul
             thread::sleep(Duration::from_millis(30 + rng.below(900)));
             true
         }
-        Moment::SegmentChange => changed(&broker.data().join("wal"), rng),
-        Moment::Snapshot => changed(&broker.data().join("snapshots"), rng),
+        Moment::SegmentChange => changed(&broker.data().join("wal"), 3, rng),
+        // Few brokers live long enough for one.
+        Moment::Snapshot => changed(&broker.data().join("snapshots"), 1, rng),
         Moment::Division => {
             let reached = within(2, || ledger.is_divided());
             let before = ledger.events();
-            let reached = reached && within(2, || ledger.events() != before);
+            let reached = reached && within(1, || ledger.events() != before);
             thread::sleep(Duration::from_millis(rng.below(200)));
             reached
         }
@@ -58,10 +59,10 @@ pub(crate) fn kill(broker: &mut Broker, rng: &mut Rng, ledger: &Ledger) -> Resul
     Ok(if reached { moment } else { Moment::Random })
 }
 
-/// Waits for a change in a folder, at most three seconds; then up to five milliseconds more.
-fn changed(folder: &Path, rng: &mut Rng) -> bool {
+/// Waits for a change in a folder, at most so many seconds; then up to five milliseconds more.
+fn changed(folder: &Path, seconds: u64, rng: &mut Rng) -> bool {
     let before = names(folder);
-    let is_changed = within(3, || names(folder) != before);
+    let is_changed = within(seconds, || names(folder) != before);
     if is_changed {
         thread::sleep(Duration::from_micros(rng.below(5_000)));
     }
