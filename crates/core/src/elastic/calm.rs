@@ -42,18 +42,23 @@ pub(super) fn decide_fold(inputs: &FoldInputs) -> Outcome {
     else {
         return refused(WhyNot::NoReceiver);
     };
-    // Where there is nothing to read nobody commits any more, so that no fence would open for what was handed out last: the
-    // slots would come back, and the question with them, for ever. Giving the share up interrupts no work there.
-    let how = match inputs.quiet_for_ms {
-        Some(_) => How::Regrant,
-        None => How::Release,
-    };
+    // The others give their shares up. A release would wait for commits that may never come: where there is nothing to read
+    // nobody commits, and slots that come back from a fence that stayed shut would leave again at once, before anybody had
+    // read what is in them. Where the topic is not to be divided any more, all give the partition up soon anyway.
     let others = || {
         let others = inputs.shares.iter().filter(|share| share.member != target.member);
         others.filter(|share| !share.slots.is_empty())
     };
     let moves: Vec<Move> = others()
-        .map(|share| moved(&inputs.of, &share.slots, &share.member, &target.member, how))
+        .map(|share| {
+            moved(
+                &inputs.of,
+                &share.slots,
+                &share.member,
+                &target.member,
+                How::Regrant,
+            )
+        })
         .collect();
     let total = inputs
         .shares

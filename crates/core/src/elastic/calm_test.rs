@@ -56,7 +56,13 @@ fn shares_of_live_members_flow_together_only_after_a_long_quiet() {
 fn a_topic_that_is_switched_off_flows_together_at_once() {
     let mut world = shared_by(4, 40_000);
     world.settings().mode = Mode::Off;
-    assert_eq!(kinds(&world.step()), [Kind::Fold]);
+    let plan = world.step();
+    assert_eq!(kinds(&plan), [Kind::Fold]);
+    let moves = &plan.decisions[0].change.moves;
+    assert!(
+        moves.iter().all(|moved| moved.how == How::Regrant),
+        "slots that come back from a fence that stays shut would be on their way again before anybody reads them: {moves:?}"
+    );
     assert_eq!(kinds(&world.step())[0], Kind::Plain);
 }
 
