@@ -24,6 +24,8 @@ test("a group is done when its slowest member is", () => {
   assert.equal(drain({ a: 10, b: null }, [share("a", 100), share("b", 1)]), null);
   assert.equal(drain({ a: 0 }, [share("a", 1)]), Infinity);
   assert.equal(drain({ a: null }, []), 0);
+  const idle = group({ a: 10 }, []);
+  assert.equal(drainMs(idle.members, loads(idle), 1600), null, "what is on its way is nobody's yet");
 });
 
 test("it is said in words", () => {

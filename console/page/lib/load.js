@@ -23,8 +23,11 @@ function nothing() {
   return { unread: 0, handedOut: 0, slots: 0, partitions: 0, exact: true };
 }
 
-/** When the slowest of these members is done, milliseconds; null if that cannot be told, Infinity if never. */
-export function drainMs(members, loads) {
+/**
+ * When the slowest of these members is done, milliseconds; null if that cannot be told, Infinity if never. If there is more
+ * `left` than they have, somebody is to get it first: it cannot be told either once they are done.
+ */
+export function drainMs(members, loads, left = 0) {
   let longest = 0;
   for (const member of members) {
     const unread = loads.get(member.member)?.unread ?? 0;
@@ -32,7 +35,7 @@ export function drainMs(members, loads) {
     if (member.rate == null) return null;
     longest = Math.max(longest, member.rate < 0.05 ? Infinity : (unread / member.rate) * 1000);
   }
-  return longest;
+  return longest === 0 && left > 0 ? null : longest;
 }
 
 /** The same in words. */

@@ -120,7 +120,7 @@ function head(badges, about, group) {
 
 function numbers(sums, group, loads, row) {
   const left = group.partitions.reduce((sum, one) => sum + unread(one), 0);
-  const drain = drainMs(group.members, loads);
+  const drain = drainMs(group.members, loads, left);
   sums.set("Unread", text.short(left), row ? `lag ${text.count(row.lag)}` : "");
   // Whose rate is not known yet works as fast as the others, as far as anybody knows.
   const guess = row?.out_rate > 0 ? (left / row.out_rate) * 1000 : null;

@@ -91,9 +91,9 @@ function describe(form, partition) {
 
 function tell(facts, partition, { group, loads }) {
   const here = new Set(partition.shares.map((share) => share.member));
-  const drain = drainMs(group.members.filter((member) => here.has(member.member)), loads);
-  const exact = partition.shares.every((share) => share.remaining_exact) ? "" : "about ";
   const left = slots.unread(partition);
+  const drain = drainMs(group.members.filter((member) => here.has(member.member)), loads, left);
+  const exact = partition.shares.every((share) => share.remaining_exact) ? "" : "about ";
   const parts = [h("b", {}, `${exact}${text.count(left)}`), " unread"];
   if (left > 0) parts.push(drain == null || drain === Infinity ? "" : ` · empty in ${drainWords(drain, text)}`);
   const words = parts.map((part) => part.textContent ?? part).join("");
