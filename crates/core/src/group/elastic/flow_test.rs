@@ -5,7 +5,7 @@ use super::activity::Activity;
 use super::flow::{Flow, Pace};
 use super::moves_test::{World, moved, slot};
 use super::planning_test::{Uncounted, slot_of};
-use crate::cursor::SliceOffset;
+use crate::cursor::{Record, SliceOffset};
 use crate::elastic::{Entry, How, Kind};
 use crate::ids::Offset;
 use crate::limits::HANDED_OUT_RECORDS_START;
@@ -107,6 +107,42 @@ fn a_member_that_never_commits_is_woken_for_more() {
         "whoever waits for records of it looks again"
     );
     world.bench.take(effects);
+    assert!(!world.is_full(at));
+}
+
+/// What it took may be gone by then, deleted by retention: it has nothing to commit, and can only ask for what comes next.
+#[test]
+fn a_member_that_had_taken_all_it_might_before_a_restart_is_woken_for_more() {
+    let mut world = World::with_backlog(&["a", "b"], 100_000);
+    world.live(8);
+    let start = world.position("a");
+    let (at, _) = world.take_all(start);
+    let key = world.key();
+    world.bench.topics.ends.insert(key, at.offset());
+    world.bench.restart();
+    let (now, topics) = (world.bench.now, world.bench.topics.clone());
+    let effects = world.bench.coordinator.recover_slices(now, &topics);
+    world.bench.take(effects);
+    for one in world.bench.coordinator.recalls_wanted() {
+        let all = (one.recall.from..one.recall.to).map(|offset| Record {
+            offset,
+            slot: slot(slot_of(offset)),
+        });
+        let sieve = &one.recall.sieve;
+        let records: Vec<Record> = all
+            .filter(|record| sieve.keeps(record.slot, record.offset))
+            .collect();
+        let effects = world.bench.coordinator.recall_slice(now, &topics, &one, &records);
+        world.bench.take(effects);
+    }
+    world.bench.topics.ends.insert(key, 100_000);
+    assert!(world.is_full(at));
+    for _ in 0..4 {
+        world.bench.pass(2_000);
+        let (now, topics) = (world.bench.now, world.bench.topics.clone());
+        let (_, effects) = world.bench.coordinator.plan(now, &topics, &Uncounted);
+        world.bench.take(effects);
+    }
     assert!(!world.is_full(at));
 }
 

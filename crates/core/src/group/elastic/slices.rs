@@ -327,6 +327,10 @@ impl Coordinator {
                 held.map(|(name, chain)| (chain.member().to_owned(), divided.outstanding(live, name)))
                     .collect()
             });
+            // After a restart a member may have taken all it might before anything is seen of it.
+            for (member, _) in outstanding.iter().filter(|(_, records)| **records > 0) {
+                self.flow(step, group, key, member);
+            }
             let division = self.elastic.division_mut(group, key);
             division
                 .flows
