@@ -383,10 +383,7 @@ impl Run {
                     let what = format!("group {key:?} has not processed offset {offset}");
                     return Some((Some(key), what));
                 }
-                let position = node
-                    .groups()
-                    .outside_view(&group.name, key.1)
-                    .map(|plain| plain.offset);
+                let position = node.groups().committed(&group.name, key.1);
                 if position != Some(log.high_watermark()) {
                     let end = log.high_watermark();
                     let what = format!("group {key:?} has committed {position:?}, the end is {end}");

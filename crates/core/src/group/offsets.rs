@@ -11,7 +11,7 @@ use super::doors::CONSUMER;
 use super::elastic::{Asker, Identity, NotYet};
 use super::protocol::Subscription;
 use super::topics::{TopicView, Topics};
-use crate::cursor::{Cursor, Plain};
+use crate::cursor::Cursor;
 use crate::ids::{Now, TopicId};
 
 impl Coordinator {
@@ -70,12 +70,6 @@ impl Coordinator {
             }
         }
         Ok(answer)
-    }
-
-    /// What somebody who is no member of a group sees of its committed position; `None` if it has none.
-    pub fn outside_view(&self, group: &str, key: (TopicId, i32)) -> Option<Plain> {
-        let cursor = self.cursor(group, key)?;
-        Some(self.with_live(group, key, |live| cursor.outside_view(Some(live))))
     }
 
     /// What one partition's cursor is to whoever asks. A member that shares the partition gets a position in its slice;

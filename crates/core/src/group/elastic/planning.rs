@@ -113,10 +113,10 @@ impl Coordinator {
         self.tidy(step, group);
         self.look_at_flows(step, group);
         self.settle_decisions(step, group);
-        let Some(mut snapshot) = self.snapshot_for_planner(step, group, counts) else {
+        let Some(snapshot) = self.snapshot_for_planner(step, group, counts) else {
             return BTreeSet::new();
         };
-        self.watch_readers(step, group, &mut snapshot);
+        self.watch_readers(step, group, &snapshot);
         self.note_quiet(step, group, &snapshot);
         self.forget_former(group, &snapshot);
         let plan = elastic::plan(&snapshot);

@@ -241,12 +241,12 @@ impl Coordinator {
     ) -> Option<MemberView> {
         let consumer = self.groups.get(group)?.consumer()?;
         let state = consumer.members.get(id)?;
-        let load = load(consumer, id, snapshot);
+        let load = self.load(group, consumer, id, snapshot);
         let doing = match () {
             () if state.current.epoch == LEAVE_FOR_A_WHILE => MemberState::Away,
             () if load.holdings == 0 => MemberState::Idle,
             () if load.remaining == 0 && !load.is_unknown => MemberState::Drained,
-            () if self.is_paused_reader(group, id, snapshot) => MemberState::Paused,
+            () if load.reads_nothing() => MemberState::Paused,
             () => MemberState::Busy,
         };
         let is_static = state.member.instance_id.is_some();
@@ -270,6 +270,38 @@ impl Coordinator {
         Some(view)
     }
 
+    fn load(&self, group: &str, consumer: &ConsumerGroup, id: &str, snapshot: &Snapshot) -> Load {
+        let mut load = Load::default();
+        for (topic, view) in &snapshot.topics {
+            for (partition, view) in &view.partitions {
+                let key = (*topic, *partition);
+                match &view.reading {
+                    Reading::Plain(plain) => {
+                        let owners = consumer.owners.get(&key);
+                        if owners.is_some_and(|owners| owners.contains(id)) {
+                            load.holdings += 1;
+                            load.with_work += usize::from(plain.remaining > 0);
+                            load.remaining = load.remaining.saturating_add(plain.remaining);
+                            load.is_unknown |= plain.without_position;
+                        }
+                    }
+                    Reading::Divided(divided) => {
+                        if let Some(share) = divided.shares.get(id) {
+                            let has_work = share.remaining > 0;
+                            let in_vain = has_work && self.elastic.waits_in_vain(group, key, id);
+                            load.holdings += usize::from(!share.slots.is_empty() || has_work);
+                            load.with_work += usize::from(has_work);
+                            load.in_vain += usize::from(in_vain);
+                            load.remaining = load.remaining.saturating_add(share.remaining);
+                            load.handed_out = load.handed_out.saturating_add(share.handed_out);
+                        }
+                    }
+                }
+            }
+        }
+        load
+    }
+
     pub(super) fn activity(&mut self, step: &Step<'_>, group: &str, id: &str) -> &mut Activity {
         self.elastic
             .group_mut(group)
@@ -283,36 +315,20 @@ impl Coordinator {
 #[derive(Default)]
 struct Load {
     holdings: usize,
+    /// Partitions and shares with something to do, and how many of them wait for it in vain.
+    with_work: usize,
+    in_vain: usize,
     remaining: u64,
     handed_out: u64,
     /// It may have more to do than `remaining` says.
     is_unknown: bool,
 }
 
-fn load(consumer: &ConsumerGroup, id: &str, snapshot: &Snapshot) -> Load {
-    let mut load = Load::default();
-    for (topic, view) in &snapshot.topics {
-        for (partition, view) in &view.partitions {
-            match &view.reading {
-                Reading::Plain(plain) => {
-                    let owners = consumer.owners.get(&(*topic, *partition));
-                    if owners.is_some_and(|owners| owners.contains(id)) {
-                        load.holdings += 1;
-                        load.remaining = load.remaining.saturating_add(plain.remaining);
-                        load.is_unknown |= plain.without_position;
-                    }
-                }
-                Reading::Divided(divided) => {
-                    if let Some(share) = divided.shares.get(id) {
-                        load.holdings += usize::from(!share.slots.is_empty() || share.remaining > 0);
-                        load.remaining = load.remaining.saturating_add(share.remaining);
-                        load.handed_out = load.handed_out.saturating_add(share.handed_out);
-                    }
-                }
-            }
-        }
+impl Load {
+    /// Whether everything that it could read waits for it in vain.
+    fn reads_nothing(&self) -> bool {
+        self.with_work > 0 && self.in_vain == self.with_work
     }
-    load
 }
 
 fn share_view(chain: &ChainView, end: Offset, count: &dyn Fn(&Pieces) -> Option<SlotCounts>) -> ShareView {

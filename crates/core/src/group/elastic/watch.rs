@@ -11,7 +11,7 @@
 //!
 //! [`MemberState::Paused`]: crate::elastic::MemberState::Paused
 
-use super::Key;
+use super::{Elastic, Key};
 use crate::elastic::{MemberState, Reading, Snapshot};
 use crate::group::coordinator::{Coordinator, Step};
 use crate::group::state::Sharing;
@@ -60,8 +60,8 @@ impl Watched {
 }
 
 impl Coordinator {
-    /// Looks at all who hold shares. Those that count as paused do so in the snapshot at once.
-    pub(super) fn watch_readers(&mut self, step: &mut Step<'_>, group: &str, snapshot: &mut Snapshot) {
+    /// Looks at all who hold shares. Whoever is found paused counts as that from the next look on.
+    pub(super) fn watch_readers(&mut self, step: &mut Step<'_>, group: &str, snapshot: &Snapshot) {
         let mut stuck: Vec<(Key, String, SlotSet)> = Vec::new();
         for (topic, view) in &snapshot.topics {
             for (partition, state) in &view.partitions {
@@ -100,32 +100,15 @@ impl Coordinator {
             self.replan(step, group);
         }
     }
+}
 
-    /// Whether a member reads nothing of all that it could: it has shares with something to read, and every one of them
-    /// waits for it in vain.
-    pub(super) fn is_paused_reader(&self, group: &str, id: &str, snapshot: &Snapshot) -> bool {
-        let mut is_paused = false;
-        for (topic, view) in &snapshot.topics {
-            for (partition, state) in &view.partitions {
-                match &state.reading {
-                    Reading::Plain(plain) if plain.holder.as_deref() == Some(id) && plain.remaining > 0 => {
-                        return false;
-                    }
-                    Reading::Divided(divided)
-                        if divided.shares.get(id).is_some_and(|share| share.remaining > 0) =>
-                    {
-                        let division = self.elastic.division(group, (*topic, *partition));
-                        let watched = division.and_then(|division| division.watched.get(id));
-                        if !watched.is_some_and(|watched| watched.is_paused) {
-                            return false;
-                        }
-                        is_paused = true;
-                    }
-                    Reading::Plain(_) | Reading::Divided(_) => {}
-                }
-            }
-        }
-        is_paused
+impl Elastic {
+    /// Whether a share waits for its member in vain.
+    pub(super) fn waits_in_vain(&self, group: &str, key: Key, member: &str) -> bool {
+        let watched = self
+            .division(group, key)
+            .and_then(|division| division.watched.get(member));
+        watched.is_some_and(|watched| watched.is_paused)
     }
 }
 
