@@ -5,6 +5,7 @@
 
 mod claims;
 mod docs;
+mod readme;
 mod step;
 mod tasks;
 mod tidy;

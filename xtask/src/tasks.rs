@@ -1,13 +1,13 @@
 //! The commands: what `test` is made of, and its parts as commands of their own.
 
 use crate::step::{root, run, run_in, say, timed};
-use crate::{docs, tidy};
+use crate::{docs, readme, tidy};
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 use std::time::Instant;
 
 /// The profile in which the binary meets real clients: as fast as a release, without the long link.
-const PROFILE: &str = "fast";
+pub(crate) const PROFILE: &str = "fast";
 
 type Step = (&'static str, fn() -> Result<()>);
 
@@ -33,7 +33,7 @@ const STEPS: &[Step] = &[
         run("cargo", &["test", "--workspace", "--locked", "--quiet"])
     }),
     ("docs", || docs::run(&["--check".into()]).map(drop)),
-    ("readme", readme),
+    ("readme", || readme::run(&build_binary()?)),
     ("alerts", alerts),
     ("fuzz", fuzz),
     ("sim", || sim(&["--seeds".into(), "2000".into()]).map(drop)),
@@ -272,15 +272,6 @@ pub(crate) fn bench(args: &[String]) -> Result<String> {
     command.extend_from_slice(args);
     run("cargo", &command)?;
     Ok("see bench/RESULTS.md".into())
-}
-
-/// The README's first command names no binary: it must find the broker among those of the workspace.
-fn readme() -> Result<()> {
-    let text = std::fs::read_to_string(root().join("README.md"))?;
-    if !text.contains("cargo run --release -- serve") {
-        bail!("the README begins with another command; change this step with it");
-    }
-    run("cargo", &["run", "--locked", "--quiet", "--", "version"])
 }
 
 /// The tests of the fuzz targets (every file of the corpus, seeds up to date), then each target for a few seconds over

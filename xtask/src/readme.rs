@@ -1,0 +1,175 @@
+//! The README, done: its commands run as they stand there, against a broker that is started as it says.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::step::{self, root, say};
+use crate::tasks::PROFILE;
+
+/// What the page begins with: the main job, and all tests.
+const FIRST: [&str; 2] = ["cargo run --release -- demo", "cargo xtask test"];
+
+/// The broker's address in the page; here it gets a port that is free.
+const ADDRESS: &str = "127.0.0.1:9092";
+
+/// Programs whose lines are run.
+const RUN: [&str; 3] = ["anabranch", "printf", "kcat"];
+
+/// Programs whose lines are not: cargo's are the other steps, and Kafka's own tools are tried by `compat`.
+const LEFT: [&str; 2] = ["cargo", "kafka-topics.sh"];
+
+/// What the lines print, if all that they write can be read.
+const PRINTED: [&str; 3] = [
+    "alice:1 apple",
+    "billing  orders  2",
+    "Reached end of topic orders [2]",
+];
+
+pub(crate) fn run(binary: &str) -> Result<()> {
+    let page = fs::read_to_string(root().join("README.md"))?;
+    let lines = shell_lines(&page);
+    ensure!(
+        lines.get(..2) == Some(&FIRST),
+        "the README does not begin with {FIRST:?}"
+    );
+    // That line names no package: it must find the broker among those of the workspace.
+    step::run(
+        "cargo",
+        &[
+            "run",
+            "--locked",
+            "--quiet",
+            "--profile",
+            PROFILE,
+            "--",
+            "version",
+        ],
+    )?;
+    say("anabranch demo");
+    let status = Command::new(binary).arg("demo").stdout(Stdio::null()).status()?;
+    ensure!(status.success(), "`anabranch demo` ended with {status}");
+
+    let broker = Broker::start(binary)?;
+    let mut printed = String::new();
+    for line in lines
+        .into_iter()
+        .filter(|line| !line.starts_with("anabranch serve"))
+    {
+        let program = line.split(' ').next().unwrap_or_default();
+        if RUN.contains(&program) {
+            say(line);
+            printed.push_str(&broker.shell(binary, line)?);
+        } else if !LEFT.contains(&program) {
+            bail!("the README has a line that nobody tries: {line}");
+        }
+    }
+    for expected in PRINTED {
+        ensure!(
+            printed.contains(expected),
+            "the README's lines do not print {expected:?}, but:\n{printed}"
+        );
+    }
+    Ok(())
+}
+
+/// The lines of all shell blocks, without comments.
+fn shell_lines(page: &str) -> Vec<&str> {
+    let blocks = page.split("\n```sh\n").skip(1);
+    let inside = blocks.filter_map(|rest| rest.split("\n```").next());
+    inside
+        .flat_map(str::lines)
+        .map(|line| line.split(" #").next().unwrap_or(line).trim_end())
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+/// A broker on free ports and an empty folder.
+struct Broker {
+    process: Child,
+    kafka: String,
+    http: String,
+}
+
+impl Broker {
+    fn start(binary: &str) -> Result<Self> {
+        let data = root().join("target").join("readme");
+        if data.exists() {
+            fs::remove_dir_all(&data)?;
+        }
+        let mut process = Command::new(binary)
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--http",
+                "127.0.0.1:0",
+                "--data",
+            ])
+            .arg(&data)
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start the broker")?;
+        let out = process.stdout.take().context("its output is piped")?;
+        let mut broker = Self {
+            process,
+            kafka: String::new(),
+            http: String::new(),
+        };
+        for line in BufReader::new(out).lines() {
+            let line = line?;
+            let mut words = line.split_whitespace();
+            match (words.next(), words.next()) {
+                (Some("kafka"), Some(address)) => address.clone_into(&mut broker.kafka),
+                (Some("http"), Some(address)) => broker.http = format!("http://{address}"),
+                (Some("stop"), _) => return Ok(broker),
+                _ => {}
+            }
+        }
+        bail!("the broker ended before it was ready")
+    }
+
+    /// Runs a line of the page; what it printed.
+    fn shell(&self, binary: &str, line: &str) -> Result<String> {
+        let folder = Path::new(binary)
+            .parent()
+            .context("the binary lies in a folder")?;
+        let path = std::env::var("PATH").unwrap_or_default();
+        let output = Command::new("bash")
+            .args(["-euo", "pipefail", "-c", &line.replace(ADDRESS, &self.kafka)])
+            .env("PATH", format!("{}:{path}", folder.display()))
+            .env("ANABRANCH_BOOTSTRAP", &self.kafka)
+            .env("ANABRANCH_ADMIN", &self.http)
+            .output()
+            .context("cannot start bash")?;
+        let printed = [output.stdout, output.stderr].concat();
+        let printed = String::from_utf8_lossy(&printed).into_owned();
+        ensure!(
+            output.status.success(),
+            "`{line}` ended with {}:\n{printed}",
+            output.status
+        );
+        Ok(printed)
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_shell_blocks_are_found_without_comments() {
+        let page = "\n```sh\none -a          # what it does\n\ntwo | three\n```\ntext\n```toml\nfour\n```\n```sh\nfive\n```\n";
+        assert_eq!(shell_lines(page), ["one -a", "two | three", "five"]);
+    }
+}
