@@ -64,6 +64,21 @@ fn where_commits_are_rare_the_owner_gives_up_once() {
     );
 }
 
+/// All of m0's share is on its way to the newcomer, for so long.
+fn send_all(snapshot: &mut Snapshot, for_ms: u64) {
+    let since_ms = snapshot.now.mono_ms - for_ms;
+    let divided = divided(snapshot);
+    let share = divided.shares.get_mut("m0").unwrap();
+    let slots = std::mem::take(&mut share.slots);
+    divided.transits.push(Transit {
+        slots,
+        source: "m0".into(),
+        target: Some("new".into()),
+        since_ms,
+        remaining: 5_000,
+    });
+}
+
 /// Its last commit never gets a successor, which is what would prove it.
 #[test]
 fn slots_of_a_source_that_has_nothing_left_to_do_go_back_soon() {
@@ -72,17 +87,7 @@ fn slots_of_a_source_that_has_nothing_left_to_do_go_back_soon() {
             let since_ms = snapshot.now.mono_ms - drained_for_ms;
             let source = snapshot.members.get_mut("m0").unwrap();
             (source.state, source.since_ms) = (MemberState::Drained, since_ms);
-            let sent_ms = snapshot.now.mono_ms - 5_000;
-            let divided = divided(snapshot);
-            let share = divided.shares.get_mut("m0").unwrap();
-            let slots = std::mem::take(&mut share.slots);
-            divided.transits.push(Transit {
-                slots,
-                source: "m0".into(),
-                target: Some("new".into()),
-                since_ms: sent_ms,
-                remaining: 5_000,
-            });
+            send_all(snapshot, 5_000);
         })
     };
     assert!(transit(999).decisions.is_empty());
@@ -91,21 +96,7 @@ fn slots_of_a_source_that_has_nothing_left_to_do_go_back_soon() {
 
 #[test]
 fn a_fence_that_does_not_open_is_undone_and_then_not_tried_again() {
-    let transit = |for_ms: u64| {
-        joined(shared_by(2, 10_000), |snapshot| {
-            let now_ms = snapshot.now.mono_ms;
-            let divided = divided(snapshot);
-            let share = divided.shares.get_mut("m0").unwrap();
-            let slots = std::mem::take(&mut share.slots);
-            divided.transits.push(Transit {
-                slots,
-                source: "m0".into(),
-                target: Some("new".into()),
-                since_ms: now_ms - for_ms,
-                remaining: 5_000,
-            });
-        })
-    };
+    let transit = |for_ms: u64| joined(shared_by(2, 10_000), |snapshot| send_all(snapshot, for_ms));
     assert!(transit(29_999).decisions.is_empty());
     let plan = transit(30_000);
     assert_eq!(kinds(&plan), [Kind::Return]);

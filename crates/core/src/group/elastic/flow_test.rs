@@ -5,7 +5,7 @@ use super::activity::Activity;
 use super::flow::{Flow, Pace};
 use super::moves_test::{World, moved, slot};
 use super::planning_test::{Uncounted, slot_of};
-use crate::cursor::{Record, SliceOffset};
+use crate::cursor::SliceOffset;
 use crate::elastic::{Entry, How, Kind};
 use crate::ids::Offset;
 use crate::limits::HANDED_OUT_RECORDS_START;
@@ -119,22 +119,11 @@ fn a_member_that_had_taken_all_it_might_before_a_restart_is_woken_for_more() {
     let (at, _) = world.take_all(start);
     let key = world.key();
     world.bench.topics.ends.insert(key, at.offset());
-    world.bench.restart();
-    let (now, topics) = (world.bench.now, world.bench.topics.clone());
-    let effects = world.bench.coordinator.recover_slices(now, &topics);
-    world.bench.take(effects);
-    for one in world.bench.coordinator.recalls_wanted() {
-        let all = (one.recall.from..one.recall.to).map(|offset| Record {
-            offset,
-            slot: slot(slot_of(offset)),
-        });
-        let sieve = &one.recall.sieve;
-        let records: Vec<Record> = all
-            .filter(|record| sieve.keeps(record.slot, record.offset))
-            .collect();
-        let effects = world.bench.coordinator.recall_slice(now, &topics, &one, &records);
-        world.bench.take(effects);
-    }
+    world.restart();
+    let taken: Vec<_> = (start.offset()..at.offset())
+        .map(|offset| (offset, slot_of(offset)))
+        .collect();
+    world.recall(&taken);
     world.bench.topics.ends.insert(key, 100_000);
     assert!(world.is_full(at));
     for _ in 0..4 {

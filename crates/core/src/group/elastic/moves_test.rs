@@ -11,6 +11,7 @@ use crate::elastic::{Change, How};
 use crate::group::coordinator::Step;
 use crate::group::harness::{Bench, alive, at, fetch, modern, simple, t};
 use crate::group::{Caller, ConsumerHeartbeat, ConsumerHeartbeatAnswer, Coordinator, GroupChange};
+use crate::ids::Offset;
 use crate::slots::SlotSet;
 
 pub(super) fn slot(number: u16) -> Slot {
@@ -177,6 +178,33 @@ impl World {
         let epoch = self.members[member].member_epoch;
         assert!(self.bench.commit(member, epoch, "t", 0, at.to_wire()).is_ok());
         self.bench.check_fold();
+    }
+
+    /// The broker is killed and comes back.
+    pub(super) fn restart(&mut self) {
+        self.bench.restart();
+        let (now, topics) = (self.bench.now, self.bench.topics.clone());
+        let effects = self.bench.coordinator.recover_slices(now, &topics);
+        self.bench.take(effects);
+    }
+
+    /// What was handed out is read again after that: records by offset and slot.
+    pub(super) fn recall(&mut self, all: &[(Offset, u16)]) {
+        let (now, topics) = (self.bench.now, self.bench.topics.clone());
+        for one in self.bench.coordinator.recalls_wanted() {
+            let range = &one.recall;
+            let found = all
+                .iter()
+                .filter(|(offset, _)| (range.from..range.to).contains(offset));
+            let found = found.map(|(offset, number)| Record {
+                offset: *offset,
+                slot: slot(*number),
+            });
+            let kept = found.filter(|record| range.sieve.keeps(record.slot, record.offset));
+            let records: Vec<Record> = kept.collect();
+            let effects = self.bench.coordinator.recall_slice(now, &topics, &one, &records);
+            self.bench.take(effects);
+        }
     }
 
     pub(super) fn is_plain(&self) -> bool {
@@ -402,25 +430,11 @@ fn a_restart_keeps_positions_and_moves_nothing_before_it_was_told_what_was_hande
     let a = world.position("a");
     world.read(a, &[(100, 1), (101, 1_500), (105, 7)], 106);
     world.commit("a", moved(a, 101));
-    world.bench.restart();
-    let (now, topics) = (world.bench.now, world.bench.topics.clone());
-    let effects = world.bench.coordinator.recover_slices(now, &topics);
-    world.bench.take(effects);
+    world.restart();
     assert_eq!(world.position("a").offset(), 101);
     let wanted = world.bench.coordinator.recalls_wanted();
     assert!(wanted.iter().any(|one| one.recall.from == 101), "{wanted:?}");
-    for one in wanted {
-        let records: Vec<Record> = [(101, 1_500), (105, 7)]
-            .into_iter()
-            .map(|(offset, number)| Record {
-                offset,
-                slot: slot(number),
-            })
-            .filter(|record| one.recall.sieve.keeps(record.slot, record.offset))
-            .collect();
-        let effects = world.bench.coordinator.recall_slice(now, &topics, &one, &records);
-        world.bench.take(effects);
-    }
+    world.recall(&[(101, 1_500), (105, 7)]);
     assert!(world.bench.coordinator.recalls_wanted().is_empty());
     world.bench.check_fold();
 }

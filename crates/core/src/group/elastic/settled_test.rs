@@ -6,6 +6,17 @@ use super::moves_test::{World, moved};
 use crate::elastic::{Ended, Entry, Kind, Outcome, Settled, Totals};
 
 impl World {
+    /// A member has most of its share in work and commits nothing: what was to go to a newcomer has come back.
+    fn after_a_fence_that_stayed_shut() -> Self {
+        let mut world = Self::with_backlog(&["a", "b"], 100_000);
+        world.live(8);
+        world.work("b", 40_000);
+        world.hold("a", 5_000);
+        world.join("c");
+        world.live(32);
+        world
+    }
+
     /// Kind of each decision, and what became of it.
     fn ends(&self) -> Vec<(&'static str, Option<Settled>)> {
         let coordinator = &self.bench.coordinator;
@@ -66,12 +77,7 @@ fn a_release_is_done_when_commits_have_opened_the_fence_for_all_slots() {
 
 #[test]
 fn a_fence_that_stays_shut_undoes_the_decision_and_the_return_is_done_at_once() {
-    let mut world = World::with_backlog(&["a", "b"], 100_000);
-    world.live(8);
-    world.work("b", 40_000);
-    world.hold("a", 5_000);
-    world.join("c");
-    world.live(32);
+    let world = World::after_a_fence_that_stayed_shut();
     assert_eq!(world.ends()[2].0, "return");
     assert_eq!(world.ended(1), Some((Ended::Undone, 30_000)));
     assert_eq!(world.ended(2), Some((Ended::Done, 0)));
@@ -115,10 +121,7 @@ fn a_receiver_that_leaves_and_a_restart_overtake_what_is_on_its_way() {
     let mut world = World::with_backlog(&["a", "b"], 20_000);
     world.bench.pass(1_000);
     world.plan();
-    world.bench.restart();
-    let (now, topics) = (world.bench.now, world.bench.topics.clone());
-    let effects = world.bench.coordinator.recover_slices(now, &topics);
-    world.bench.take(effects);
+    world.restart();
     assert_eq!(world.ended(0).map(|end| end.0), Some(Ended::Overtaken));
     world.bench.check_fold();
 }
@@ -146,12 +149,7 @@ fn a_pause_survives_a_restart() {
 
 #[test]
 fn totals_count_decisions_by_kind_and_end_and_every_refusal_and_begin_anew_at_a_restart() {
-    let mut world = World::with_backlog(&["a", "b"], 100_000);
-    world.live(8);
-    world.work("b", 40_000);
-    world.hold("a", 5_000);
-    world.join("c");
-    world.live(32);
+    let world = World::after_a_fence_that_stayed_shut();
     let totals = world.bench.coordinator.totals();
     let ends = world.ends();
     let of_kind = |kind: Kind| ends.iter().filter(move |(code, _)| *code == kind.code());
