@@ -17,7 +17,7 @@ const FIRST: [&str; 2] = ["cargo run --release -- demo", "cargo xtask test"];
 const ADDRESS: &str = "127.0.0.1:9092";
 
 /// Programs whose lines are run.
-const RUN: [&str; 3] = ["anabranch", "printf", "kcat"];
+const RUN: [&str; 4] = ["anabranch", "printf", "echo", "kcat"];
 
 /// Programs whose lines are not: cargo's are the other steps, and Kafka's own tools are tried by `compat`.
 const LEFT: [&str; 2] = ["cargo", "kafka-topics.sh"];
@@ -140,6 +140,7 @@ impl Broker {
         let path = std::env::var("PATH").unwrap_or_default();
         let output = Command::new("bash")
             .args(["-euo", "pipefail", "-c", &line.replace(ADDRESS, &self.kafka)])
+            .current_dir(root().join("target"))
             .env("PATH", format!("{}:{path}", folder.display()))
             .env("ANABRANCH_BOOTSTRAP", &self.kafka)
             .env("ANABRANCH_ADMIN", &self.http)
