@@ -4,8 +4,6 @@
 
 mod common;
 
-use std::net::SocketAddr;
-
 use anabranch_server::admin::model::*;
 use anabranch_wire::batch::BatchBuilder;
 use anabranch_wire::msg::*;
@@ -15,20 +13,6 @@ use serde::de::DeserializeOwned;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-async fn server() -> TestServer {
-    TestServer::with(|config| config.http = Some("127.0.0.1:0".to_owned())).await
-}
-
-fn http(server: &TestServer) -> SocketAddr {
-    server.running.http_address().unwrap()
-}
-
-/// Status and body.
-fn parts(answer: &str) -> (u16, &str) {
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head.split(' ').nth(1).unwrap().parse().unwrap(), body)
-}
-
 fn document<T: DeserializeOwned>(answer: &str) -> T {
     let (status, body) = parts(answer);
     assert_eq!(status, 200, "{answer}");
@@ -36,18 +20,18 @@ fn document<T: DeserializeOwned>(answer: &str) -> T {
 }
 
 async fn read<T: DeserializeOwned>(server: &TestServer, path: &str) -> T {
-    document(&http_get(http(server), path).await)
+    document(&http_get(server.http(), path).await)
 }
 
 /// Status and code of the error.
 async fn refused(server: &TestServer, path: &str) -> (u16, String) {
-    let answer = http_get(http(server), path).await;
+    let answer = http_get(server.http(), path).await;
     let (status, body) = parts(&answer);
     (status, serde_json::from_str::<Refusal>(body).unwrap().error.code)
 }
 
 async fn reset(server: &TestServer, body: &str) -> (u16, String) {
-    let answer = http_post(http(server), "/api/v1/groups/g/reset", body).await;
+    let answer = http_post(server.http(), "/api/v1/groups/g/reset", body).await;
     let (status, body) = parts(&answer);
     (status, body.to_owned())
 }
@@ -95,7 +79,7 @@ async fn ten(server: &TestServer) -> Client {
 
 #[tokio::test]
 async fn the_overview_has_topics_groups_and_sums() {
-    let server = server().await;
+    let server = TestServer::with_http().await;
     let mut client = ten(&server).await;
     client.create_topic("other", 3, &[]).await;
     let overview: Overview = read(&server, "/api/v1/overview").await;
@@ -122,7 +106,7 @@ async fn the_overview_has_topics_groups_and_sums() {
 
 #[tokio::test]
 async fn rates_are_told_from_the_second_look_on() {
-    let server = server().await;
+    let server = TestServer::with_http().await;
     let mut client = ten(&server).await;
     let first: Overview = read(&server, "/api/v1/overview").await;
     assert_eq!(first.totals.in_rate, None);
@@ -140,7 +124,7 @@ async fn rates_are_told_from_the_second_look_on() {
 
 #[tokio::test]
 async fn a_topic_has_partitions_configurations_and_readers() {
-    let server = server().await;
+    let server = TestServer::with_http().await;
     ten(&server).await;
     let topic: Topic = read(&server, "/api/v1/topics/t").await;
     assert_eq!(
@@ -179,7 +163,7 @@ async fn a_topic_has_partitions_configurations_and_readers() {
 
 #[tokio::test]
 async fn messages_are_found_by_offset_time_and_key() {
-    let server = server().await;
+    let server = TestServer::with_http().await;
     ten(&server).await;
     let offsets = async |query: &str| {
         let found: Messages = read(&server, &format!("/api/v1/topics/t/messages?{query}")).await;
@@ -230,7 +214,7 @@ async fn messages_are_found_by_offset_time_and_key() {
 
 #[tokio::test]
 async fn offsets_are_reset_after_a_rehearsal() {
-    let server = server().await;
+    let server = TestServer::with_http().await;
     ten(&server).await;
     let committed = async || {
         let offsets: Offsets = read(&server, "/api/v1/groups/g/offsets").await;
@@ -279,7 +263,7 @@ async fn offsets_are_reset_after_a_rehearsal() {
 
 #[tokio::test]
 async fn what_is_left_is_told_by_bands_of_slots() {
-    let server = server().await;
+    let server = TestServer::with_http().await;
     ten(&server).await;
     let mut member = server.client().await;
     let joined = member.call(2, &join("g", "", "range", subscription("t"))).await;
@@ -300,7 +284,7 @@ async fn what_is_left_is_told_by_bands_of_slots() {
 
 #[tokio::test]
 async fn what_is_malformed_is_refused_in_a_document() {
-    let server = server().await;
+    let server = TestServer::with_http().await;
     ten(&server).await;
     for (path, status) in [
         ("/api/v1/topics/t/messages?offset=first", 400),
@@ -337,7 +321,7 @@ async fn hear(stream: &mut TcpStream, enough: impl Fn(&str) -> bool) -> String {
 }
 
 async fn listen(server: &TestServer, query: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(http(server)).await.unwrap();
+    let mut stream = TcpStream::connect(server.http()).await.unwrap();
     let request = format!("GET /api/v1/events{query} HTTP/1.1\r\nHost: localhost\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     stream
@@ -345,7 +329,7 @@ async fn listen(server: &TestServer, query: &str) -> TcpStream {
 
 #[tokio::test]
 async fn events_tell_what_changes_and_end_with_the_server() {
-    let server = server().await;
+    let server = TestServer::with_http().await;
     let mut client = ten(&server).await;
     let mut stream = listen(&server, "?group=nobody").await;
     let first = hear(&mut stream, |text| text.contains("event: decisions")).await;
@@ -372,7 +356,7 @@ async fn events_tell_what_changes_and_end_with_the_server() {
 
 #[tokio::test]
 async fn a_group_is_told_as_it_changes() {
-    let server = server().await;
+    let server = TestServer::with_http().await;
     ten(&server).await;
     let mut member = server.client().await;
     let joined = member.call(2, &join("g", "", "range", subscription("t"))).await;
@@ -383,7 +367,7 @@ async fn a_group_is_told_as_it_changes() {
         first.contains("event: group") && first.contains("\"paused\":false},\"members\""),
         "{first}"
     );
-    let pause = http_post(http(&server), "/api/v1/groups/g/pause", "").await;
+    let pause = http_post(server.http(), "/api/v1/groups/g/pause", "").await;
     assert_eq!(parts(&pause).0, 200);
     let then = hear(&mut stream, |text| text.contains("\"paused\":true},\"members\"")).await;
     assert!(then.contains("event: group"), "{then}");
@@ -391,7 +375,7 @@ async fn a_group_is_told_as_it_changes() {
 
 #[tokio::test]
 async fn streams_are_bounded() {
-    let server = server().await;
+    let server = TestServer::with_http().await;
     let mut open = Vec::new();
     for _ in 0..64 {
         let mut stream = listen(&server, "").await;

@@ -31,11 +31,11 @@ type Metrics = BTreeMap<String, Metric>;
 
 /// The types by the output of a broker, the labels by that and the reference page, which must agree.
 async fn served() -> Metrics {
-    let server = TestServer::with(|config| config.http = Some("127.0.0.1:0".to_owned())).await;
+    let server = TestServer::with_http().await;
     let mut client = server.client().await;
     client.create_topic("t", 2, &[]).await;
     assert_eq!(client.produce("t", 0, batch(&["a", "b"])).await.error_code, 0);
-    let answer = http_get(server.running.http_address().unwrap(), "/metrics").await;
+    let answer = http_get(server.http(), "/metrics").await;
     let page = anabranch_server::metrics_page();
     let mut metrics = Metrics::new();
     for line in answer.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {

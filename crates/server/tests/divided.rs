@@ -169,11 +169,11 @@ async fn no_position_in_a_slice_looks_like_lost_records() {
 
 #[tokio::test]
 async fn what_reading_slices_costs_is_counted() {
-    let server = TestServer::with(|config| config.http = Some("127.0.0.1:0".to_owned())).await;
-    let http = server.running.http_address().unwrap();
+    let server = TestServer::with_http().await;
+    let http = server.http();
     let counters = async || -> model::Counters {
         let answer = http_get(http, "/api/v1/counters").await;
-        serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+        serde_json::from_str(parts(&answer).1).unwrap()
     };
     assert_eq!(counters().await.slice_delivered_bytes_total, 0);
     let members = divided(&server, LIBRDKAFKA).await;
@@ -195,9 +195,9 @@ async fn what_reading_slices_costs_is_counted() {
 
 #[tokio::test]
 async fn lag_is_not_changed_by_a_division_and_who_shares_is_told() {
-    let server = TestServer::with(|config| config.http = Some("127.0.0.1:0".to_owned())).await;
+    let server = TestServer::with_http().await;
     let members = divided(&server, LIBRDKAFKA).await;
-    let answer = http_get(server.running.http_address().unwrap(), "/metrics").await;
+    let answer = http_get(server.http(), "/metrics").await;
     let place = "{consumergroup=\"g\",topic=\"t\",partition=\"0\"}";
     let of_topic = "{consumergroup=\"g\",topic=\"t\"}";
     for (name, labels, value) in [
@@ -226,8 +226,8 @@ fn lines_of(scrape: &str, name: &str) -> Vec<(String, f64)> {
 
 #[tokio::test]
 async fn a_division_is_counted_and_what_must_be_counted_is_there_at_a_later_scrape() {
-    let server = TestServer::with(|config| config.http = Some("127.0.0.1:0".to_owned())).await;
-    let http = server.running.http_address().unwrap();
+    let server = TestServer::with_http().await;
+    let http = server.http();
     let before = http_get(http, "/metrics").await;
     let split = "anabranch_decisions_total{kind=\"split\"}";
     assert_eq!(lines_of(&before, split), [(split.to_owned(), 0.0)]);

@@ -4,28 +4,12 @@
 
 mod common;
 
-use std::net::SocketAddr;
-
 use common::*;
-
-async fn server() -> TestServer {
-    TestServer::with(|config| config.http = Some("127.0.0.1:0".to_owned())).await
-}
-
-fn http(server: &TestServer) -> SocketAddr {
-    server.running.http_address().unwrap()
-}
-
-/// Status and body.
-fn parts(answer: &str) -> (u16, &str) {
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head.split(' ').nth(1).unwrap().parse().unwrap(), body)
-}
 
 #[tokio::test]
 async fn pages_of_others_neither_read_nor_order() {
-    let server = server().await;
-    let at = http(&server);
+    let server = TestServer::with_http().await;
+    let at = server.http();
     let status = async |line: &str, head: &str| {
         let answer = http_with(at, line, head, "").await;
         parts(&answer).0
@@ -59,12 +43,12 @@ async fn a_token_lets_orders_in_from_elsewhere() {
     let file = folder.path().join("token");
     std::fs::write(&file, "0123456789abcdef0123456789abcdef\n").unwrap();
     let server = TestServer::with(|config| {
-        config.http = Some("127.0.0.1:0".to_owned());
+        http_too(config);
         config.admin_token_file = Some(file);
         config.admin_hosts = vec!["console.example".to_owned()];
     })
     .await;
-    let at = http(&server);
+    let at = server.http();
     // There is no such group: who is told so has come through.
     let pause = async |token: &str| {
         let head = format!("Host: console.example\r\nX-Forwarded-For: 192.0.2.1\r\n{token}");
@@ -104,8 +88,8 @@ async fn a_server_without_its_token_does_not_start() {
 
 #[tokio::test]
 async fn the_page_may_load_nothing_from_elsewhere() {
-    let server = server().await;
-    let answer = http_get(http(&server), "/").await.to_ascii_lowercase();
+    let server = TestServer::with_http().await;
+    let answer = http_get(server.http(), "/").await.to_ascii_lowercase();
     for head in [
         "content-security-policy: default-src 'none'; script-src 'self'",
         "frame-ancestors 'none'",
@@ -116,6 +100,6 @@ async fn the_page_may_load_nothing_from_elsewhere() {
     }
     let tag = answer.split("etag: ").nth(1).unwrap().lines().next().unwrap();
     let head = format!("Host: localhost\r\nIf-None-Match: {tag}\r\n");
-    let again = http_with(http(&server), "GET /", &head, "").await;
+    let again = http_with(server.http(), "GET /", &head, "").await;
     assert!(again.starts_with("HTTP/1.1 304"), "{again}");
 }

@@ -39,12 +39,36 @@ impl FaultyDisk {
         }
     }
 
+    /// What switches the holding of syncs.
+    fn hold(&self) -> Hold {
+        Hold(Arc::clone(&self.hold_sync))
+    }
+
     fn wrap(&self, file: Arc<dyn DiskFile>) -> Arc<dyn DiskFile> {
         Arc::new(FaultyFile {
             file,
             fail_sync: Arc::clone(&self.fail_sync),
             hold_sync: Arc::clone(&self.hold_sync),
         })
+    }
+}
+
+/// Lets syncs wait. A test that fails meanwhile lets go of them: its server, and the runtime, end only when they have.
+struct Hold(Arc<AtomicBool>);
+
+impl Hold {
+    /// Syncs wait until the guard is dropped.
+    fn on(&self) -> Held<'_> {
+        self.0.store(true, Ordering::SeqCst);
+        Held(&self.0)
+    }
+}
+
+struct Held<'a>(&'a AtomicBool);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
     }
 }
 
@@ -126,8 +150,8 @@ impl Disk for FaultyDisk {
 async fn after_a_failed_sync_nothing_is_acknowledged_and_the_server_says_that_it_must_end() {
     let disk = FaultyDisk::new();
     let fail = Arc::clone(&disk.fail_sync);
-    let server = TestServer::on(disk, |config| config.http = Some("127.0.0.1:0".to_owned())).await;
-    let http = server.running.http_address().unwrap();
+    let server = TestServer::on(disk, http_too).await;
+    let http = server.http();
     let mut client = server.client().await;
     client.create_topic("t", 1, &[]).await;
     assert_eq!(client.produce("t", 0, batch(&["safe"])).await.error_code, 0);
@@ -150,27 +174,26 @@ async fn after_a_failed_sync_nothing_is_acknowledged_and_the_server_says_that_it
 #[tokio::test]
 async fn an_order_about_queues_is_acknowledged_when_it_is_durable_and_not_before() {
     let disk = FaultyDisk::new();
-    let (hold, fail) = (Arc::clone(&disk.hold_sync), Arc::clone(&disk.fail_sync));
-    let server = TestServer::on(disk, |config| config.http = Some("127.0.0.1:0".to_owned())).await;
-    let http = server.running.http_address().unwrap();
+    let (hold, fail) = (disk.hold(), Arc::clone(&disk.fail_sync));
+    let server = TestServer::on(disk, http_too).await;
+    let http = server.http();
     let mut client = server.client().await;
     client.create_topic("t", 8, &[("elastic.mode", "queues")]).await;
     let wish = |count: u32| {
         let body = format!("{{\"count\":{count}}}");
         tokio::spawn(async move { http_post(http, "/api/v1/topics/t/queues/wish", &body).await })
     };
-    hold.store(true, Ordering::SeqCst);
+    let held = hold.on();
     let waiting = wish(4);
     // It is done, and everybody sees it, but for who waits for the word that it stays.
-    while !http_get(http, "/api/v1/topics/t/queues")
-        .await
-        .contains("\"read\":4")
-    {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let is_done = async || {
+        let answer = http_get(http, "/api/v1/topics/t/queues").await;
+        answer.contains("\"read\":4")
+    };
+    until(is_done).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert!(!waiting.is_finished());
-    hold.store(false, Ordering::SeqCst);
+    drop(held);
     let answer = soon(waiting).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     fail.store(true, Ordering::SeqCst);
@@ -184,9 +207,9 @@ async fn an_order_about_queues_is_acknowledged_when_it_is_durable_and_not_before
 #[tokio::test]
 async fn an_order_to_split_or_merge_is_acknowledged_when_it_is_durable_and_not_before() {
     let disk = FaultyDisk::new();
-    let (hold, fail) = (Arc::clone(&disk.hold_sync), Arc::clone(&disk.fail_sync));
-    let server = TestServer::on(disk, |config| config.http = Some("127.0.0.1:0".to_owned())).await;
-    let http = server.running.http_address().unwrap();
+    let (hold, fail) = (disk.hold(), Arc::clone(&disk.fail_sync));
+    let server = TestServer::on(disk, http_too).await;
+    let http = server.http();
     let mut admin = server.client().await;
     // Only an order divides it.
     let settings = [
@@ -219,17 +242,12 @@ async fn an_order_to_split_or_merge_is_acknowledged_when_it_is_durable_and_not_b
             .await
             .contains("\"split\"")
     };
-    hold.store(true, Ordering::SeqCst);
+    let held = hold.on();
     let waiting = order("split", false);
-    soon(async {
-        while !decided().await {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    until(decided).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert!(!waiting.is_finished());
-    hold.store(false, Ordering::SeqCst);
+    drop(held);
     let answer = soon(waiting).await.unwrap();
     assert!(
         answer.starts_with("HTTP/1.1 200") && answer.contains("\"split\""),
@@ -252,7 +270,7 @@ async fn an_order_to_split_or_merge_is_acknowledged_when_it_is_durable_and_not_b
 async fn a_member_keeps_its_place_while_the_disk_stands_still() {
     const SESSION_MS: i32 = 1_500;
     let disk = FaultyDisk::new();
-    let hold = Arc::clone(&disk.hold_sync);
+    let hold = disk.hold();
     let server = TestServer::on(disk, |config| {
         let key = "group.min.session.timeout.ms".to_owned();
         config.broker.insert(key, SESSION_MS.to_string());
@@ -303,11 +321,11 @@ async fn a_member_keeps_its_place_while_the_disk_stands_still() {
         ..Default::default()
     };
     for _ in 0..2 {
-        hold.store(true, Ordering::SeqCst);
+        let held = hold.on();
         let committing = client.send(5, &commit).await;
         let waiting = client.send(3, &heartbeat).await;
         tokio::time::sleep(Duration::from_millis(4_000)).await;
-        hold.store(false, Ordering::SeqCst);
+        drop(held);
         let committed = client.receive::<OffsetCommitRequest>(committing, 5).await;
         assert_eq!(committed.topics[0].partitions[0].error_code, 0);
         assert_eq!(client.receive::<HeartbeatRequest>(waiting, 3).await.error_code, 0);

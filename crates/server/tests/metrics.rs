@@ -33,15 +33,11 @@ fn samples(text: &str) -> BTreeMap<String, f64> {
 }
 
 async fn scrape(server: &TestServer) -> BTreeMap<String, f64> {
-    let answer = http_get(server.running.http_address().unwrap(), "/metrics").await;
+    let answer = http_get(server.http(), "/metrics").await;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     assert!(head.contains("content-type: text/plain; version=0.0.4"), "{head}");
     samples(body)
-}
-
-async fn server() -> TestServer {
-    TestServer::with(|config| config.http = Some("127.0.0.1:0".to_owned())).await
 }
 
 /// A commit in partition 0 of topic "t" by somebody who is no member.
@@ -63,7 +59,7 @@ fn commit(group: &str, offset: i64) -> OffsetCommitRequest {
 
 #[tokio::test]
 async fn topics_and_groups_are_shown_as_kafka_exporter_shows_them() {
-    let server = server().await;
+    let server = TestServer::with_http().await;
     let mut client = server.client().await;
     client.create_topic("t", 2, &[]).await;
     assert_eq!(
@@ -129,7 +125,7 @@ async fn topics_and_groups_are_shown_as_kafka_exporter_shows_them() {
 
 #[tokio::test]
 async fn every_metric_that_is_served_is_in_the_reference() {
-    let server = server().await;
+    let server = TestServer::with_http().await;
     let mut client = server.client().await;
     client.create_topic("t", 1, &[]).await;
     let page = anabranch_server::metrics_page();
@@ -146,7 +142,7 @@ async fn every_metric_that_is_served_is_in_the_reference() {
 
 #[tokio::test]
 async fn errors_are_counted_by_name_and_a_deleted_topic_is_gone() {
-    let server = server().await;
+    let server = TestServer::with_http().await;
     let mut client = server.client().await;
     let id = client.create_topic("t", 1, &[]).await;
     assert_eq!(client.produce("none", 0, batch(&["a"])).await.error_code, 3);

@@ -34,6 +34,16 @@ pub async fn soon<T>(what: impl Future<Output = T>) -> T {
         .expect("it happens in time")
 }
 
+/// Waits until it is so.
+pub async fn until(is_so: impl AsyncFn() -> bool) {
+    soon(async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
 /// A server that runs in a folder of its own.
 pub struct TestServer {
     pub running: Running,
@@ -47,6 +57,11 @@ impl TestServer {
 
     pub async fn with(change: impl FnOnce(&mut Config)) -> Self {
         Self::on(RealDisk, change).await
+    }
+
+    /// Starts with an HTTP listener.
+    pub async fn with_http() -> Self {
+        Self::with(http_too).await
     }
 
     /// Starts on a disk of the test's own.
@@ -66,6 +81,11 @@ impl TestServer {
 
     pub fn address(&self) -> SocketAddr {
         self.running.addresses()[0]
+    }
+
+    /// The address of the HTTP listener, which it was started with.
+    pub fn http(&self) -> SocketAddr {
+        self.running.http_address().unwrap()
     }
 
     pub fn folder(&self) -> &Path {
@@ -97,6 +117,17 @@ async fn run(folder: &Path, disk: Arc<dyn Disk>, change: impl FnOnce(&mut Config
     config.broker = BTreeMap::from([("num.partitions".to_owned(), "1".to_owned())]);
     change(&mut config);
     soon(Server::start_on(config, disk)).await.unwrap()
+}
+
+/// An HTTP listener beside that for Kafka's protocol.
+pub fn http_too(config: &mut Config) {
+    config.http = Some("127.0.0.1:0".to_owned());
+}
+
+/// Status and body of an answer over HTTP.
+pub fn parts(answer: &str) -> (u16, &str) {
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body)
 }
 
 /// The answer to a GET, head and body.
