@@ -68,7 +68,7 @@ pub(crate) struct Broker {
     pub(crate) plan_wanted: Notify,
     /// Queue counts may have to change: members came or went, or configurations changed.
     pub(crate) queues_wanted: Notify,
-    /// The planner has decided or refused something.
+    /// Something was decided or refused.
     pub(crate) decided: Notify,
     counting: Mutex<Counting>,
     /// What the store is to do about logs now.
@@ -270,9 +270,9 @@ impl Broker {
     pub(crate) fn plan(&self, counted: &Counted) -> Vec<CountTask> {
         let mut core = self.lock();
         let now = core.group_clock.now(self.clock.now());
+        let before = core.node().state_lsn();
         let (tasks, outcome) = core.engine.plan(now, counted);
-        self.pass_on(&mut core, outcome);
-        self.decided.notify_waiters();
+        self.pass_on_decisions(&mut core, before, outcome);
         tasks
     }
 
@@ -292,9 +292,9 @@ impl Broker {
     ) -> Option<(Ordered, Vec<CountTask>, Lsn)> {
         let mut core = self.lock();
         let now = core.group_clock.now(self.clock.now());
+        let before = core.node().state_lsn();
         let (ordered, outcome) = core.engine.order(now, group, counted, order);
-        let after = self.pass_on(&mut core, outcome);
-        self.decided.notify_waiters();
+        let after = self.pass_on_decisions(&mut core, before, outcome);
         let (ordered, tasks) = ordered?;
         Some((ordered, tasks, after))
     }
@@ -373,6 +373,16 @@ impl Broker {
         if next.is_some_and(|next| core.armed.is_none_or(|armed| next < armed)) {
             core.armed = next;
             self.deadline_moved.notify_one();
+        }
+        after
+    }
+
+    /// The same after the planner or the machine of queue mode was asked. Who waits for decisions looks through the logs of all
+    /// groups under the lock, and most thoughts decide nothing: he is woken only if there is an entry since `before`.
+    pub(crate) fn pass_on_decisions(&self, core: &mut Core, before: Lsn, outcome: Outcome) -> Lsn {
+        let after = self.pass_on(core, outcome);
+        if after > before {
+            self.decided.notify_waiters();
         }
         after
     }

@@ -18,6 +18,7 @@
 //! | `queues` | the counts of topics in queue mode, for tasks and operators |
 //! | `background` | when what happens by itself is due |
 //! | `metrics`, `timed_disk`, `http`, `admin`, `console`, `exposition`, `log_limit` | what is told to operators |
+//! | `progress` | how far groups have read, for all of these |
 //! | `shutdown`, `clock` | the phases of the end; the only reader of clocks |
 //!
 //! Memory is bounded by what [`Limits`] says, whatever clients send; time under the lock by what a request may name.
@@ -46,6 +47,7 @@ mod http;
 mod listener;
 mod log_limit;
 pub mod metrics;
+mod progress;
 mod queues;
 mod server;
 pub mod settings;

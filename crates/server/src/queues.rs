@@ -19,11 +19,7 @@ impl Broker {
         let now = core.group_clock.now(real);
         let before = core.node().state_lsn();
         let (next, outcome) = core.engine.adjust_queues(now);
-        let is_changed = outcome.after > before;
-        self.pass_on(core, outcome);
-        if is_changed {
-            self.decided.notify_waiters();
-        }
+        self.pass_on_decisions(core, before, outcome);
         // While group time stands still nothing is due; it is looked again when it may go on.
         let again_ms = real.mono_ms.saturating_add(QUEUES_AGAIN_MS);
         Some(core.group_clock.real(next?, real.mono_ms).unwrap_or(again_ms))
@@ -34,9 +30,9 @@ impl Broker {
         let mut guard = self.lock();
         let core = &mut *guard;
         let now = core.group_clock.now(self.clock.now());
+        let before = core.node().state_lsn();
         let (result, outcome) = core.engine.order_queues(now, topic, order);
-        let after = self.pass_on(core, outcome);
-        self.decided.notify_waiters();
+        let after = self.pass_on_decisions(core, before, outcome);
         result.map(|()| after)
     }
 

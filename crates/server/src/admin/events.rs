@@ -151,7 +151,7 @@ impl Feed {
         self.tell_group(broker).await?;
         self.tell_decisions(broker).await?;
         tokio::time::sleep_until(began + PAUSE).await;
-        // The planner says so after every thought, also if it thought of other groups.
+        // It may have been about another group.
         let wait = async {
             loop {
                 decided.as_mut().await;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anabranch_core::group::{Caller, CommitPartition, OffsetCommit, TopicRef, Topics};
+use anabranch_core::group::{Caller, CommitPartition, OffsetCommit, TopicRef};
 use anabranch_core::ids::{LogId, Lsn, Offset};
 use anabranch_core::limits::ADMIN_PLACES_MAX;
 use anabranch_wire::ErrorCode;
@@ -13,11 +13,11 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
 use super::model::{Offsets, Place, Reset, ResetOrder, ResetStep, ResetTo};
-use super::overview::lag;
 use super::routes::{Door, broker, durable, refused};
 use super::topics::no_topic;
 use crate::api::list_offsets::first_at_or_after;
 use crate::broker::{Broker, Core};
+use crate::progress::{self, Progress};
 
 /// The last version of OffsetCommit that names topics by name.
 const COMMIT_VERSION: i16 = 9;
@@ -46,29 +46,19 @@ fn no_group(group: &str) -> Response {
 
 fn see(core: &Core, group: &str) -> Option<(Offsets, Lsn)> {
     let node = core.node();
-    let (topics, groups) = (node.partitions(), node.groups());
-    let described = groups.describe(&topics, group);
+    let described = node.groups().describe(&node.partitions(), group);
     if !described.exists {
         return None;
     }
-    let keys = groups
-        .groups()
-        .get(group)
-        .into_iter()
-        .flat_map(|group| group.cursors.keys());
-    let place = |key: &(anabranch_core::ids::TopicId, i32)| {
-        let topic = topics.by_id(key.0)?;
-        let committed = groups.committed(group, *key)?;
-        Some(Place {
-            topic: topic.name.to_owned(),
-            partition: key.1,
-            log_start: topics.log_start(key.0, key.1),
-            log_end: topics.log_end(key.0, key.1),
-            committed,
-            lag: lag(&topics, *key, committed),
-        })
+    let place = |progress: Progress<'_>| Place {
+        topic: progress.topic.name.clone(),
+        partition: progress.partition,
+        log_start: progress.start,
+        log_end: progress.end,
+        committed: progress.committed,
+        lag: progress.lag(),
     };
-    let mut places: Vec<Place> = keys.filter_map(place).collect();
+    let mut places: Vec<Place> = progress::of(node, group, ..).map(place).collect();
     places.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
     let left_out = places.len().saturating_sub(ADMIN_PLACES_MAX);
     places.truncate(ADMIN_PLACES_MAX);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anabranch_core::cursor::{ChainState, Cursor};
 use anabranch_core::elastic::{PartitionView, Snapshot};
 use anabranch_core::group::{Listed, Topics};
-use anabranch_core::ids::{LogId, Now, TopicId};
+use anabranch_core::ids::{LogId, Now};
 use anabranch_engine::counting::Counted;
 
 use super::model::{GroupRow, Overview, TopicRow, Totals};
@@ -14,6 +14,7 @@ use super::rates::{Numbers, Rates};
 use super::view::mode_name;
 use crate::broker::{Broker, Core};
 use crate::clock::wall_ms;
+use crate::progress;
 
 /// Divided groups that are looked into for one answer; of others the lag stands for what is unread.
 const LOOKS_MAX: usize = 64;
@@ -94,7 +95,7 @@ fn topics(core: &Core, seen: &mut Seen, part: &str, rows_max: usize) {
         let row = TopicRow {
             topic: topic.name.clone(),
             partitions: topic.logs.len() as u32,
-            mode: mode_name(partitions.elastic("", topic.id).mode).to_owned(),
+            mode: mode_name(partitions.elastic_mode("", topic.id)).to_owned(),
             records: u64::try_from(records).unwrap_or(0),
             ..TopicRow::default()
         };
@@ -133,7 +134,7 @@ fn groups(core: &mut Core, now: Now, seen: &mut Seen, part: &str, rows_max: usiz
 /// The row of a group, and the sum of its committed offsets.
 fn group(core: &Core, now: Now, listed: &Listed) -> (GroupRow, i64) {
     let node = core.node();
-    let (partitions, groups) = (node.partitions(), node.groups());
+    let groups = node.groups();
     let id = &listed.group_id;
     let members = groups.members(now, id);
     let idle = members
@@ -152,15 +153,14 @@ fn group(core: &Core, now: Now, listed: &Listed) -> (GroupRow, i64) {
     };
     let mut names = BTreeSet::new();
     let mut done = 0_i64;
-    for key in state.into_iter().flat_map(|group| group.cursors.keys()) {
-        let Some((topic, committed)) = partitions.by_id(key.0).zip(groups.committed(id, *key)) else {
-            continue;
-        };
-        names.insert(topic.name.to_owned());
+    for progress in progress::of(node, id, ..) {
+        if !names.contains(&progress.topic.name) {
+            names.insert(progress.topic.name.clone());
+        }
         row.partitions += 1;
-        row.lag = row.lag.saturating_add(lag(&partitions, *key, committed));
-        done = done.saturating_add(committed);
-        if let Some(Cursor::Divided(cursor)) = groups.cursor_of(id, *key) {
+        row.lag = row.lag.saturating_add(progress.lag());
+        done = done.saturating_add(progress.committed);
+        if let Cursor::Divided(cursor) = progress.cursor {
             row.divided += 1;
             let chains = cursor.chains().map(|(_, chain)| chain);
             let held = chains.filter(|chain| chain.state() == ChainState::Held);
@@ -170,12 +170,6 @@ fn group(core: &Core, now: Now, listed: &Listed) -> (GroupRow, i64) {
     row.unread = row.lag;
     row.topics = names.into_iter().take(NAMES_MAX).collect();
     (row, done)
-}
-
-/// Records from a committed offset to the end of the partition.
-pub(super) fn lag(topics: &dyn Topics, key: (TopicId, i32), committed: i64) -> u64 {
-    let (start, end) = (topics.log_start(key.0, key.1), topics.log_end(key.0, key.1));
-    u64::try_from(end.saturating_sub(committed.max(start))).unwrap_or(0)
 }
 
 fn unread(snapshot: &Snapshot) -> u64 {

@@ -16,10 +16,10 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::model::{Config, Reader, Topic, TopicPartition};
-use super::overview::lag;
 use super::routes::{Door, broker, durable, refused};
 use super::view::mode_name;
 use crate::broker::{Broker, Core};
+use crate::progress;
 
 /// Kafka's number of the resource type.
 const TOPIC: i8 = 2;
@@ -94,7 +94,7 @@ fn see(core: &Core, name: &str, from: usize, limit: usize) -> Option<(Topic, Vec
         topic: found.name.clone(),
         id: found.id.0.iter().map(|byte| format!("{byte:02x}")).collect(),
         created_ms: found.created_ms,
-        mode: mode_name(topics.elastic("", found.id).mode).to_owned(),
+        mode: mode_name(topics.elastic_mode("", found.id)).to_owned(),
         partition_count: found.logs.len() as u32,
         partitions: logs.iter().map(partition).collect(),
         partitions_left_out: found.logs.len().saturating_sub(from + logs.len()) as u64,
@@ -123,18 +123,18 @@ fn config(entry: ConfigEntry) -> Config {
 
 fn readers(core: &Core, topic: TopicId) -> BTreeMap<String, Reader> {
     let node = core.node();
-    let (topics, groups) = (node.partitions(), node.groups());
     let mut readers = BTreeMap::new();
-    for (id, group) in groups.groups() {
-        let keys = group.cursors.range((topic, i32::MIN)..=(topic, i32::MAX));
-        for (key, _) in keys {
-            let Some(committed) = groups.committed(id, *key) else {
-                continue;
-            };
-            let reader: &mut Reader = readers.entry(id.clone()).or_default();
-            reader.group.clone_from(id);
+    for id in node.groups().groups().keys() {
+        let mut reader = Reader {
+            group: id.clone(),
+            ..Reader::default()
+        };
+        for progress in progress::of(node, id, (topic, i32::MIN)..=(topic, i32::MAX)) {
             reader.partitions += 1;
-            reader.lag = reader.lag.saturating_add(lag(&topics, *key, committed));
+            reader.lag = reader.lag.saturating_add(progress.lag());
+        }
+        if reader.partitions > 0 {
+            readers.insert(id.clone(), reader);
         }
     }
     readers

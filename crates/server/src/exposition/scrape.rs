@@ -11,6 +11,7 @@ use anabranch_core::node::{Node, Partitions};
 use anabranch_core::queues::Kind as QueueChange;
 
 use crate::broker::{Broker, Core};
+use crate::progress::{self, Progress};
 
 /// What was seen.
 #[derive(Debug, Default)]
@@ -123,8 +124,8 @@ fn group(node: &Node, topics: &Partitions<'_>, now: Now, id: &str) -> Group {
         .map(|member| member.partitions.map(|held| usize::from(held == 0)))
         .sum();
     let state = groups.groups().get(id);
-    let keys = || state.into_iter().flat_map(|group| group.cursors.keys());
-    let read: BTreeSet<TopicId> = keys().map(|(topic, _)| *topic).collect();
+    let keys = state.into_iter().flat_map(|group| group.cursors.keys());
+    let read: BTreeSet<TopicId> = keys.map(|(topic, _)| *topic).collect();
     let room = read
         .into_iter()
         .map(|topic| room(node, topics, id, topic, members.is_empty()));
@@ -133,7 +134,7 @@ fn group(node: &Node, topics: &Partitions<'_>, now: Now, id: &str) -> Group {
         members: members.len(),
         idle,
         room: room.fold(0, u64::saturating_add),
-        places: keys().filter_map(|key| place(node, topics, id, *key)).collect(),
+        places: progress::of(node, id, ..).map(place).collect(),
     }
 }
 
@@ -155,21 +156,17 @@ fn room(node: &Node, topics: &Partitions<'_>, group: &str, topic: TopicId, is_em
     }
 }
 
-fn place(node: &Node, topics: &Partitions<'_>, group: &str, key: (TopicId, i32)) -> Option<Place> {
-    let topic = topics.by_id(key.0)?;
-    let groups = node.groups();
-    let committed = groups.committed(group, key)?;
-    let (start, end) = (topics.log_start(key.0, key.1), topics.log_end(key.0, key.1));
-    Some(Place {
-        topic: topic.name.to_owned(),
-        partition: key.1,
-        committed,
-        lag: end.saturating_sub(committed.max(start)).max(0),
-        start,
-        end,
-        log: node.topic_by_id(key.0).and_then(|topic| topic.log(key.1)),
-        division: groups.cursor_of(group, key).and_then(division),
-    })
+fn place(progress: Progress<'_>) -> Place {
+    Place {
+        topic: progress.topic.name.clone(),
+        partition: progress.partition,
+        committed: progress.committed,
+        lag: i64::try_from(progress.lag()).unwrap_or(i64::MAX),
+        start: progress.start,
+        end: progress.end,
+        log: progress.log,
+        division: division(progress.cursor),
+    }
 }
 
 impl Place {

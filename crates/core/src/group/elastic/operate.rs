@@ -1,6 +1,7 @@
 //! What an operator asks of the planner: a look at the group, what it would decide now, a split or a merge by order.
 
 use std::collections::BTreeSet;
+use std::ops::RangeBounds;
 
 use super::view::Counts;
 use super::{CountWanted, Key};
@@ -67,8 +68,28 @@ impl Coordinator {
 
     /// The committed offset as everybody but the members sees it.
     pub fn committed(&self, group: &str, key: Key) -> Option<Offset> {
-        let cursor = self.cursor(group, key)?;
-        let offset = self.with_live(group, key, |live| cursor.outside_view(Some(live)).offset);
+        self.outside_offset(group, key, self.cursor(group, key)?)
+    }
+
+    /// What the group has committed in `keys`, in their order: the cursor, and the offset as with [`Coordinator::committed`].
+    pub fn committed_in<'a>(
+        &'a self,
+        group: &'a str,
+        keys: impl RangeBounds<Key>,
+    ) -> impl Iterator<Item = (Key, &'a Cursor, Offset)> {
+        let cursors = self.groups.get(group).map(|group| group.cursors.range(keys));
+        cursors.into_iter().flatten().filter_map(move |(key, cursor)| {
+            let offset = self.outside_offset(group, *key, cursor)?;
+            Some((*key, cursor, offset))
+        })
+    }
+
+    /// The offset of [`Cursor::outside_view`], without a copy of the metadata that was committed with it.
+    fn outside_offset(&self, group: &str, key: Key, cursor: &Cursor) -> Option<Offset> {
+        let offset = match cursor {
+            Cursor::Plain(plain) => plain.offset,
+            Cursor::Divided(divided) => self.with_live(group, key, |live| divided.outside_offset(live)),
+        };
         (offset >= 0).then_some(offset)
     }
 

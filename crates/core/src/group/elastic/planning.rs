@@ -179,11 +179,9 @@ impl Coordinator {
     pub fn decisions_of(&self, group: &str) -> impl DoubleEndedIterator<Item = (u64, &Entry, u64)> {
         let log = self.decisions.get(group);
         let entries = log.map(DecisionLog::entries).into_iter().flatten();
+        let repeated = self.elastic.group(group).map(|group| &group.repeated);
         entries.map(move |(number, entry)| {
-            let again = self
-                .elastic
-                .group(group)
-                .and_then(|group| group.repeated.get(&number));
+            let again = repeated.and_then(|repeated| repeated.get(&number));
             (number, entry, again.copied().unwrap_or(0))
         })
     }
