@@ -6,7 +6,6 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anabranch_server::settings::{self, ITEMS, Resolved};
 use flate2::Compression;
@@ -14,10 +13,10 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::client::{Admin, AdminApi, AdminUrl, ApiError, Connection, TopicDescription, Wanted};
+use crate::client::{Admin, AdminApi, ApiError, TopicDescription, Wanted};
+use crate::doctor::Subject;
 use crate::failure::{Failure, Outcome, reason};
 use crate::output::{self, Format};
-use crate::sourcing::{SettingFlags, Sourcing};
 use crate::top::series::samples;
 use crate::{doctor, time};
 
@@ -71,13 +70,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    flags: SettingFlags,
-    #[command(flatten)]
-    sourcing: Sourcing,
-    #[command(flatten)]
-    pub(crate) connection: Connection,
-    #[command(flatten)]
-    admin: AdminUrl,
+    pub(crate) subject: Subject,
 }
 
 /// What was written.
@@ -89,7 +82,7 @@ struct Written {
 }
 
 pub(crate) fn run(args: &Args, format: Format) -> Outcome {
-    let now = time::format_time_ms(now_ms());
+    let now = time::format_time_ms(time::now_ms());
     let stamp: String = now
         .chars()
         .take(19)
@@ -103,7 +96,7 @@ pub(crate) fn run(args: &Args, format: Format) -> Outcome {
     // Before anything is gathered: it would be a pity to find out at the end.
     let file = create(&path)?;
     let mut bundle = Bundle::default();
-    gather(&mut bundle, args);
+    gather(&mut bundle, &args.subject);
     let missing: Vec<String> = bundle.missing.clone();
     let files = bundle.write(file, &stem).map_err(|error| {
         let _ = std::fs::remove_file(&path);
@@ -177,7 +170,7 @@ impl Bundle {
             let mut header = tar::Header::new_gnu();
             header.set_size(bytes.len() as u64);
             header.set_mode(0o644);
-            header.set_mtime(u64::try_from(now_ms() / 1_000).unwrap_or(0));
+            header.set_mtime(u64::try_from(time::now_ms() / 1_000).unwrap_or(0));
             archive.append_data(&mut header, format!("{stem}/{name}"), bytes.as_slice())?;
             names.push(name);
         }
@@ -187,12 +180,12 @@ impl Bundle {
     }
 }
 
-fn gather(bundle: &mut Bundle, args: &Args) {
+fn gather(bundle: &mut Bundle, subject: &Subject) {
     bundle.json("version.json", &version());
-    match args.sourcing.resolve(&args.flags) {
+    match subject.settings() {
         Ok(resolved) => {
             bundle.json("settings.json", &shown(&resolved));
-            let report = doctor::examine(&resolved, &args.connection, &args.admin);
+            let report = doctor::examine(&resolved, subject);
             bundle.json("doctor.json", &report);
         }
         Err(failure) => {
@@ -200,7 +193,7 @@ fn gather(bundle: &mut Bundle, args: &Args) {
             bundle.missing.push(missing);
         }
     }
-    match Admin::connect(&args.connection) {
+    match Admin::connect(&subject.connection) {
         Ok(admin) => {
             bundle.take("cluster.json", cluster(&admin));
             bundle.take("topics.json", topics(&admin));
@@ -209,7 +202,7 @@ fn gather(bundle: &mut Bundle, args: &Args) {
             .missing
             .push(format!("cluster.json, topics.json: {}", failure.message)),
     }
-    match args.admin.open() {
+    match subject.admin.open() {
         Ok(api) => ask(bundle, &api),
         Err(failure) => bundle.missing.push(format!(
             "groups, decisions.json, metrics.txt: {}",
@@ -264,7 +257,7 @@ fn version() -> Value {
         "release": text(system.release()),
         "machine": text(system.machine()),
         "processors": std::thread::available_parallelism().map_or(0, usize::from),
-        "time": time::format_time_ms(now_ms()),
+        "time": time::format_time_ms(time::now_ms()),
     })
 }
 
@@ -330,11 +323,6 @@ fn topics(admin: &Admin) -> Outcome<Vec<Value>> {
         })
     };
     Ok(described.into_iter().map(topic).collect())
-}
-
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -135,8 +135,8 @@ impl Command {
             Command::Consume(args) => Some(&mut args.connection),
             Command::Group(args) => Some(&mut args.connection),
             Command::Cluster(args) => Some(&mut args.connection),
-            Command::Doctor(args) => Some(&mut args.connection),
-            Command::Bundle(args) => Some(&mut args.connection),
+            Command::Doctor(args) => Some(&mut args.subject.connection),
+            Command::Bundle(args) => Some(&mut args.subject.connection),
             // The demo's broker is its own unless one is named; decisions come over HTTP.
             Command::Demo(_) | Command::Decisions(_) | Command::Top(_) | Command::Health(_) => None,
             Command::Serve(_) | Command::Config(_) | Command::Version | Command::Reference => None,

@@ -1,6 +1,14 @@
 //! Points in time as people write them: ISO 8601, milliseconds since 1970, or "this long ago".
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use anabranch_server::settings::parse_duration_ms;
+
+/// The time of the wall clock, milliseconds since 1970 (UTC).
+pub(crate) fn now_ms() -> i64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX)
+}
 
 /// Reads a point in time as milliseconds since 1970 (UTC).
 ///

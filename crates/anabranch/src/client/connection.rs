@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use anabranch_server::settings::parse_duration_ms;
@@ -229,14 +229,20 @@ fn split_server(text: &str) -> Result<(String, u16), String> {
     Ok((host.to_owned(), port))
 }
 
-fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.starts_with("127.") || host == "[::1]"
+/// Whether a host is this machine and nobody else's; an IPv6 address may stand in brackets.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let bare = bare(host);
+    bare == "localhost" || bare.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+}
+
+/// A host without the brackets of an IPv6 address.
+fn bare(host: &str) -> &str {
+    host.trim_start_matches('[').trim_end_matches(']')
 }
 
 /// Opens a connection to the first address of the host that takes one.
 fn connect(host: &str, port: u16, timeout: Duration) -> Result<TcpStream, String> {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let addresses: Vec<SocketAddr> = (bare, port)
+    let addresses: Vec<SocketAddr> = (bare(host), port)
         .to_socket_addrs()
         .map_err(|_| "the host name cannot be resolved".to_owned())?
         .collect();
@@ -329,6 +335,16 @@ mod tests {
                 .contains("\"kafka\" is not a port")
         );
         assert!(split_server(":1").unwrap_err().contains("host is missing"));
+    }
+
+    #[test]
+    fn hosts_of_this_machine_are_known() {
+        for host in ["localhost", "127.0.0.1", "127.9.8.7", "::1", "[::1]"] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in ["10.0.0.1", "127.example.org", "0.0.0.0", "[::]"] {
+            assert!(!is_loopback(host), "{host}");
+        }
     }
 
     #[test]

@@ -128,9 +128,7 @@ impl AdminApi {
 
     /// The metrics in Prometheus's text format.
     pub(crate) fn metrics(&self) -> Outcome<String> {
-        let request = self.agent.get(format!("{}/metrics", self.base)).config();
-        let answer = request.timeout_global(Some(self.patience)).build().call();
-        let (status, body) = self.body(answer)?;
+        let (status, body) = self.page("metrics")?;
         match String::from_utf8(body) {
             Ok(text) if status.is_success() => Ok(text),
             _ => Err(self.foreign(status)),
@@ -142,9 +140,7 @@ impl AdminApi {
     /// # Errors
     /// It does not, with what it says about that; or there was no answer.
     pub(crate) fn ready(&self) -> Outcome {
-        let request = self.agent.get(format!("{}/readyz", self.base)).config();
-        let answer = request.timeout_global(Some(self.patience)).build().call();
-        let (status, body) = self.body(answer)?;
+        let (status, body) = self.page("readyz")?;
         if status.is_success() {
             return Ok(());
         }
@@ -207,6 +203,12 @@ impl AdminApi {
     pub(crate) fn force_queues(&self, topic: &str) -> Outcome<Queues> {
         let nothing = serde_json::Map::new();
         self.post(&format!("topics/{}/queues/force", escape(topic)), &nothing)
+    }
+
+    /// What stands beside the API: a page of text, whatever its status.
+    fn page(&self, name: &str) -> Outcome<(StatusCode, Vec<u8>)> {
+        let request = self.agent.get(format!("{}/{name}", self.base)).config();
+        self.body(request.timeout_global(Some(self.patience)).build().call())
     }
 
     fn get<T: DeserializeOwned>(&self, path: &str, wait: Duration) -> Outcome<T> {

@@ -15,7 +15,7 @@ mod message;
 mod native;
 mod watch;
 
-pub(crate) use connection::{Connection, Early, property};
+pub(crate) use connection::{Connection, Early, is_loopback, property};
 pub(crate) use http::{AdminApi, AdminUrl, Wanted};
 pub(crate) use message::received;
 pub(crate) use native::{

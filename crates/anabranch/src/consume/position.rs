@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::client::{Admin, OffsetSpec, TopicPartition};
 use crate::failure::{Failure, Outcome};
-use crate::time::parse_time_ms;
+use crate::time::{now_ms, parse_time_ms};
 
 /// A place in a partition as a person names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,9 +32,7 @@ impl FromStr for From {
             _ => {}
         }
         if let Some(time) = text.strip_prefix('@') {
-            let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let now_ms = i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX);
-            return parse_time_ms(time, now_ms).map(From::Time);
+            return parse_time_ms(time, now_ms()).map(From::Time);
         }
         match text.parse::<i64>() {
             Ok(last) if text.starts_with('-') => Ok(From::Last(last.saturating_neg())),

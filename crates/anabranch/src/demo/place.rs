@@ -9,6 +9,7 @@ use tokio::runtime::Runtime;
 use crate::client::{Admin, AdminApi, AdminUrl, ApiError, Connection, NewTopic};
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use crate::time::now_ms;
 
 /// Segment size of the demo's own broker: its data is small, and the folder may lie in memory.
 const SEGMENT_BYTES: u64 = 16 << 20;
@@ -47,7 +48,7 @@ impl Place {
         let name = match own {
             Some(_) => "orders".to_owned(),
             // Nothing that exists is touched.
-            None => format!("anabranch-demo-{}-{}", std::process::id(), since_1970_ms()),
+            None => format!("anabranch-demo-{}-{}", std::process::id(), now_ms()),
         };
         let place = Place {
             api,
@@ -134,11 +135,6 @@ impl Place {
         }
         Ok(())
     }
-}
-
-fn since_1970_ms() -> u128 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.unwrap_or_default().as_millis()
 }
 
 /// A broker in this process, so that it cannot outlive it. The order of the fields is the order in which they go.

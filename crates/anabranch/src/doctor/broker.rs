@@ -3,8 +3,8 @@
 use anabranch_server::settings::{HostPort, Settings};
 
 use super::finding::Finding;
-use super::network::{Bound, is_loopback, judge_listener, try_bind};
-use crate::client::{AdminApi, AdminUrl};
+use super::network::{Bound, judge_listener, try_bind};
+use crate::client::{AdminApi, AdminUrl, is_loopback};
 use crate::failure::{Exit, Outcome};
 use crate::top::series::samples;
 

@@ -44,13 +44,26 @@ pub(crate) struct Args {
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
+    pub(crate) subject: Subject,
+}
+
+/// What is looked at: the settings that a broker here would have, the broker as clients reach it, and its HTTP listener.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Subject {
+    #[command(flatten)]
     flags: SettingFlags,
     #[command(flatten)]
     sourcing: Sourcing,
     #[command(flatten)]
     pub(crate) connection: Connection,
     #[command(flatten)]
-    admin: AdminUrl,
+    pub(crate) admin: AdminUrl,
+}
+
+impl Subject {
+    pub(crate) fn settings(&self) -> Outcome<Resolved> {
+        self.sourcing.resolve(&self.flags)
+    }
 }
 
 /// All findings.
@@ -62,8 +75,7 @@ pub(crate) struct Report {
 }
 
 pub(crate) fn run(args: &Args, format: Format) -> Outcome {
-    let resolved = args.sourcing.resolve(&args.flags)?;
-    let report = examine(&resolved, &args.connection, &args.admin);
+    let report = examine(&args.subject.settings()?, &args.subject);
     match format {
         Format::Json => output::print_json(&report)?,
         Format::Text => output::print(&report.text())?,
@@ -80,8 +92,8 @@ pub(crate) fn run(args: &Args, format: Format) -> Outcome {
     Ok(())
 }
 
-/// Looks at everything.
-pub(crate) fn examine(resolved: &Resolved, connection: &Connection, admin: &AdminUrl) -> Report {
+/// Looks at everything. `resolved` are the subject's settings.
+pub(crate) fn examine(resolved: &Resolved, subject: &Subject) -> Report {
     let settings = &resolved.settings;
     let mut findings = vec![Finding::good("settings", "they are right")];
     let warnings = resolved.warnings.iter();
@@ -97,8 +109,8 @@ pub(crate) fn examine(resolved: &Resolved, connection: &Connection, admin: &Admi
         &settings.server.data_dir,
         settings.server.storage.free_bytes_min,
     ));
-    findings.extend(network::examine(settings, connection));
-    findings.extend(broker::examine(settings, admin));
+    findings.extend(network::examine(settings, &subject.connection));
+    findings.extend(broker::examine(settings, &subject.admin));
     Report::of(findings)
 }
 

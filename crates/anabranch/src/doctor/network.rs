@@ -7,7 +7,7 @@ use std::time::Duration;
 use anabranch_server::settings::{HostPort, NamedAddress, Settings};
 
 use super::finding::Finding;
-use crate::client::{Admin, Connection};
+use crate::client::{Admin, Connection, is_loopback};
 use crate::failure::{Exit, reason};
 
 /// Longest wait for a connection.
@@ -109,10 +109,6 @@ pub(super) fn judge_listener(check: &'static str, address: &HostPort, bound: &Bo
             )
         }
     }
-}
-
-pub(super) fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
 fn is_every(host: &str) -> bool {

@@ -1,7 +1,6 @@
 //! `anabranch group reset`: a plan of new offsets, shown; carried out only with `--execute`.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rdkafka::error::RDKafkaErrorCode;
 use serde::Serialize;
@@ -10,7 +9,7 @@ use super::{find, group_failure};
 use crate::client::{Admin, OffsetSpec, PartitionOffset, TopicPartition};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format, Table};
-use crate::time::parse_time_ms;
+use crate::time::{now_ms, parse_time_ms};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -101,11 +100,6 @@ pub(crate) fn run(admin: &Admin, args: &Args, format: Format) -> Outcome {
         execute(admin, &args.group, &steps)?;
     }
     print_plan(&steps, args, format)
-}
-
-fn now_ms() -> i64 {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn target(args: &TargetArgs, now_ms: i64) -> Outcome<Target> {
