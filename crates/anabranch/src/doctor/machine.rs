@@ -9,9 +9,6 @@ use super::finding::Finding;
 /// Files that the broker needs beside connections: segments, the data folder, its own sockets.
 const FILES_BESIDE: u64 = 1_024;
 
-/// With fewer connections than this somebody will notice the limit.
-const CONNECTIONS_USUAL: u64 = 10_000;
-
 /// The program is not older than this: 2026-01-01.
 const BORN: Duration = Duration::from_secs(1_767_225_600);
 
@@ -21,29 +18,40 @@ const WATCH: Duration = Duration::from_millis(200);
 /// A wall clock that goes so far astray meanwhile is being set.
 const DRIFT_MAX: Duration = Duration::from_millis(50);
 
-pub(super) fn examine() -> Vec<Finding> {
+/// `connections_max` is what the settings let the broker have.
+pub(super) fn examine(connections_max: u64) -> Vec<Finding> {
     let limit = getrlimit(Resource::Nofile);
-    vec![judge_files(limit.current, limit.maximum), watch_clock()]
+    vec![
+        judge_files(limit.current, limit.maximum, connections_max),
+        watch_clock(),
+    ]
 }
 
 /// The limits of this process, which those of the broker may differ from: a service has limits of its own. `None` is none.
-fn judge_files(soft: Option<u64>, hard: Option<u64>) -> Finding {
+fn judge_files(soft: Option<u64>, hard: Option<u64>, connections_max: u64) -> Finding {
     const CHECK: &str = "files";
     let Some(soft) = soft else {
         return Finding::good(CHECK, "no limit of open files and sockets");
     };
     let connections = soft.saturating_sub(FILES_BESIDE);
     let seen = format!("this shell may open {soft} files and sockets");
+    let enough = connections_max.saturating_add(FILES_BESIDE);
     let raise = match hard {
-        Some(hard) if hard <= soft => format!("raise the hard limit, {hard}, too: LimitNOFILE= of a systemd unit, --ulimit nofile= of a container, limits.conf of a login"),
-        _ => "ulimit -n 65536 in the shell that starts it, LimitNOFILE= of a systemd unit, --ulimit nofile= of a container".to_owned(),
+        Some(hard) if hard < enough => format!(
+            "raise the hard limit, {hard}, too: LimitNOFILE={enough} of a systemd unit, --ulimit nofile={enough} of a container, limits.conf of a login"
+        ),
+        _ => format!(
+            "ulimit -n {enough} in the shell that starts it, LimitNOFILE={enough} of a systemd unit, --ulimit nofile={enough} of a container"
+        ),
     };
     if connections == 0 {
         Finding::error(CHECK, format!("{seen}: too few for a broker"), raise)
-    } else if connections < CONNECTIONS_USUAL {
+    } else if connections < connections_max {
         Finding::warning(
             CHECK,
-            format!("{seen}: enough for about {connections} connections"),
+            format!(
+                "{seen}: enough for about {connections} connections, and the setting max.connections allows {connections_max}"
+            ),
             raise,
         )
     } else {
@@ -94,12 +102,19 @@ mod tests {
             (None, Level::Good),
             (Some(512), Level::Error),
             (Some(4_096), Level::Warning),
-            (Some(65_536), Level::Good),
+            (Some(21_023), Level::Warning),
+            (Some(21_024), Level::Good),
         ] {
-            assert_eq!(judge_files(soft, Some(1 << 20)).level, level, "{soft:?}");
+            assert_eq!(judge_files(soft, Some(1 << 20), 20_000).level, level, "{soft:?}");
         }
-        let stuck = judge_files(Some(4_096), Some(4_096));
-        assert!(stuck.remedy.unwrap().contains("the hard limit, 4096"));
+        // What is enough is what the settings allow.
+        assert_eq!(judge_files(Some(4_096), None, 3_000).level, Level::Good);
+        let stuck = judge_files(Some(4_096), Some(8_192), 20_000);
+        let remedy = stuck.remedy.unwrap();
+        assert!(
+            remedy.contains("the hard limit, 8192") && remedy.contains("LimitNOFILE=21024"),
+            "{remedy}"
+        );
         assert!(stuck.message.contains("about 3072 connections"));
     }
 

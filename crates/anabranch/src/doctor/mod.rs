@@ -104,7 +104,7 @@ pub(crate) fn examine(resolved: &Resolved, subject: &Subject) -> Report {
             "`anabranch config list --changed` shows what is set and where",
         )
     }));
-    findings.extend(machine::examine());
+    findings.extend(machine::examine(settings.server.limits.connections_max as u64));
     findings.extend(disk::examine(
         &settings.server.data_dir,
         settings.server.storage.free_bytes_min,
