@@ -17,14 +17,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+use rdkafka::bindings as sys;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header as KafkaHeader, Headers, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, Producer, ThreadedProducer};
 use rdkafka::util::Timeout;
 
 use self::input::{Input, Reading, Records};
-use self::tally::Summary;
 pub(crate) use self::tally::Tally;
+use self::tally::{Summary, no_topic};
 use crate::client::{Connection, setup_error};
 use crate::failure::{Failure, Outcome, reason};
 use crate::output::Format;
@@ -105,6 +106,7 @@ pub(crate) fn run(args: &Args, format: Format) -> Outcome {
     let sources = open(&args.files)?;
     let begin = Instant::now();
     let producer: Sender = Arc::new(connect(args)?);
+    refuse_unknown(&producer, args)?;
     finish_on_interrupt(&producer, args.topic.clone(), begin, format)?;
     let progress = Progress::new(&args.files);
     let read = send_all(&producer, args, &reading, sources, &progress);
@@ -205,7 +207,7 @@ fn connect(args: &Args) -> Outcome<ThreadedProducer<Tally>> {
             if args.idempotent { "true" } else { "false" },
         ),
         ("queue.buffering.max.kbytes", QUEUE_KIB),
-        // A topic that the broker creates is there at once; one that is not there after this will not come.
+        // In a cluster not every broker has heard of a new topic; one that is not there after this will not come.
         ("topic.metadata.propagation.max.ms", "5000"),
         // Only the broker knows how large a record may be.
         ("message.max.bytes", "1000000000"),
@@ -223,6 +225,28 @@ fn connect(args: &Args) -> Outcome<ThreadedProducer<Tally>> {
     config
         .create_with_context(Tally::default())
         .map_err(|error| Failure::usage(setup_error(&error)))
+}
+
+/// Ends it before anything is read if the topic is not there and nothing will change that: librdkafka would wait for the news
+/// of it (`topic.metadata.propagation.max.ms`), which only in a cluster of several brokers can be under way.
+fn refuse_unknown(producer: &Sender, args: &Args) -> Outcome {
+    if args.connection.may_create_topics() {
+        return Ok(());
+    }
+    let asked = producer
+        .client()
+        .fetch_metadata(Some(&args.topic), args.connection.timeout());
+    // A broker that does not answer is found, and told about, with the first record.
+    let Ok(metadata) = asked else { return Ok(()) };
+    let unknown = sys::rd_kafka_resp_err_t::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+    let is_unknown = metadata
+        .topics()
+        .iter()
+        .any(|topic| topic.error() == Some(unknown));
+    if is_unknown && metadata.brokers().len() == 1 {
+        return Err(no_topic(&args.topic));
+    }
+    Ok(())
 }
 
 /// On Ctrl-C: waits for the acknowledgements of what was sent, says how much that was, and ends.

@@ -168,6 +168,13 @@ impl Connection {
         Ok(config)
     }
 
+    /// Whether somebody wants the broker to create a topic that is asked for.
+    pub(crate) fn may_create_topics(&self) -> bool {
+        let mut last_first = self.properties.iter().rev();
+        let found = last_first.find(|(name, _)| name == "allow.auto.create.topics");
+        found.is_some_and(|(_, value)| value != "false")
+    }
+
     /// Bytes on disk of each partition that the broker named first has; empty if it does not say.
     pub(crate) fn sizes(&self, partitions: &[TopicPartition]) -> BTreeMap<TopicPartition, i64> {
         let stream = self.broker().split(',').find_map(|server| {

@@ -57,8 +57,11 @@ impl Tally {
         let what = format!("{} not acknowledged", plural(failed, "record"));
         Err(match error.rdkafka_error_code() {
             Some(RDKafkaErrorCode::UnknownTopic | RDKafkaErrorCode::UnknownTopicOrPartition) => {
-                Failure::not_found(format!("{what}: there is no topic \"{topic}\""))
-                    .hint(format!("`anabranch topic create {topic}` creates it"))
+                let failure = no_topic(topic);
+                Failure {
+                    message: format!("{what}: {}", failure.message),
+                    ..failure
+                }
             }
             Some(RDKafkaErrorCode::UnknownPartition) => {
                 Failure::not_found(format!("{what}: topic \"{topic}\" has no such partition"))
@@ -81,6 +84,12 @@ impl Tally {
             None => Failure::failed(format!("{what}: {error}")),
         })
     }
+}
+
+/// There is no such topic.
+pub(super) fn no_topic(topic: &str) -> Failure {
+    Failure::not_found(format!("there is no topic \"{topic}\""))
+        .hint(format!("`anabranch topic create {topic}` creates it"))
 }
 
 /// The text of an error code without librdkafka's "Broker: ", which says nothing to the reader.

@@ -93,6 +93,20 @@ fn a_topic_from_creation_to_deletion() {
 }
 
 #[test]
+fn a_topic_that_is_not_there_is_said_before_a_record_is_read() {
+    let broker = Broker::start();
+    let topic = broker.name("nowhere");
+    let unknown = broker.run_with(&["produce", &topic], b"a\n").expect(3);
+    assert_eq!(
+        unknown.err,
+        format!("error: there is no topic \"{topic}\"\nhint: `anabranch topic create {topic}` creates it\n")
+    );
+    // Where the broker may create it, it is not refused.
+    let wanted = ["produce", &topic, "-X", "allow.auto.create.topics=true"];
+    broker.run_with(&wanted, b"a\n").expect(0);
+}
+
+#[test]
 fn what_the_broker_refuses_is_said_in_its_words() {
     let broker = Broker::start();
     let topic = broker.name("refused");
