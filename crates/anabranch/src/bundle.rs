@@ -275,10 +275,8 @@ fn shown(resolved: &Resolved) -> Vec<Value> {
     });
     let setting = |(name, value): (String, String)| {
         let origin = resolved.origin(&name).to_string();
-        let is_secret = is_secret(&name);
-        // A flag is told as it was given, with its value.
-        let origin = if is_secret { REMOVED.to_owned() } else { origin };
-        json!({ "name": name, "value": redacted(is_secret, value), "from": origin })
+        let value = redacted(is_secret(&name), value);
+        json!({ "name": name, "value": value, "from": origin })
     };
     own.chain(kafka).map(setting).collect()
 }

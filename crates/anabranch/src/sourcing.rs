@@ -117,6 +117,7 @@ impl Sourcing {
                         path.display(),
                         reason(&error)
                     ))
+                    .hint("--config FILE, or the variable ANABRANCH_CONFIG, names it")
                 })?;
                 Some((path.display().to_string(), text))
             }
@@ -137,7 +138,8 @@ impl Sourcing {
             flags.push((
                 name.trim().to_owned(),
                 vec![value.to_owned()],
-                format!("--set {assignment}"),
+                // Without the value, which may be a secret: where a setting came from is told to others.
+                format!("--set {}", name.trim()),
             ));
         }
         Ok(flags)

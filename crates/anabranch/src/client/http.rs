@@ -20,6 +20,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longest wait for an answer unless told otherwise.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
+const EXAMPLE_OF_ADDRESS: &str = "write http://HOST:PORT, for example http://127.0.0.1:9099";
+
 /// The largest answer that is read: a group of 1,000 divided partitions is about 10 MB.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
@@ -85,6 +87,12 @@ impl AdminApi {
     /// A client for `http://HOST:PORT` or `HOST:PORT`. Nothing is sent yet.
     pub(crate) fn at(address: &str) -> Outcome<AdminApi> {
         let address = address.trim().trim_end_matches('/');
+        if address.contains('@') {
+            // Without the address, which may have a password.
+            return Err(
+                Failure::usage("--admin names a user, and the listener knows none").hint(EXAMPLE_OF_ADDRESS),
+            );
+        }
         let rest = match address.split_once("://") {
             None => address,
             Some(("http", rest)) => rest,
@@ -99,7 +107,7 @@ impl AdminApi {
             return Err(Failure::usage(format!(
                 "--admin {address}: that is not the address of a listener"
             ))
-            .hint("write http://HOST:PORT, for example http://127.0.0.1:9099"));
+            .hint(EXAMPLE_OF_ADDRESS));
         }
         // A broker is not reached through a proxy for the web, whatever the environment says.
         let config = ureq::Agent::config_builder()
@@ -321,9 +329,11 @@ mod tests {
             ("https://host:1", "https is not spoken there"),
             ("", "not the address of a listener"),
             ("http://host/console", "not the address of a listener"),
+            ("http://somebody:sesame@host:1", "names a user"),
         ] {
             let failure = AdminApi::at(address).unwrap_err();
             assert!(failure.message.contains(why), "{failure}");
+            assert!(!failure.message.contains("sesame"), "{failure}");
         }
     }
 

@@ -50,8 +50,9 @@ pub(crate) fn no_answer(broker: &str, timeout: Duration, last_error: Option<Stri
 /// What is wrong with a client's configuration, in a sentence.
 pub(crate) fn setup_error(error: &KafkaError) -> String {
     match error {
-        KafkaError::ClientConfig(_, reason, name, value) => {
-            format!("-X {name}={value}: {}", reason.trim_end_matches('.'))
+        // Without the value, which may be a secret; where it matters, the reason has it.
+        KafkaError::ClientConfig(_, reason, name, _) => {
+            format!("-X {name}: {}", reason.trim_end_matches('.'))
         }
         other => format!("cannot set up the Kafka client: {other}"),
     }

@@ -234,6 +234,31 @@ fn a_bundle_has_what_is_needed_and_no_record() {
     );
 }
 
+/// What was typed is a cause in `missing.txt`, and what was typed may be a secret.
+#[test]
+fn a_bundle_tells_no_secret_of_the_command_line() {
+    let data = TempDir::new().unwrap();
+    let (_broker, started) = serve(data.path(), &[]);
+    let kafka = started["kafka"][0]["address"].as_str().unwrap();
+    let folder = TempDir::new().unwrap();
+    let secrets: [&[&str]; 3] = [
+        &["--set", "ssl.keystore.password=sesame"],
+        &["-X", "sasl.passwort=sesame"],
+        &["--admin", "http://somebody:sesame@127.0.0.1:1"],
+    ];
+    for (number, secret) in secrets.iter().enumerate() {
+        let path = folder.path().join(format!("{number}.tar.gz"));
+        let mut arguments = vec!["bundle", "-o", path.to_str().unwrap(), "-b", kafka];
+        arguments.extend(*secret);
+        run(&arguments).expect(0);
+        let files = unpacked(&path);
+        assert!(files.contains_key("missing.txt"), "{secret:?}");
+        for (name, text) in &files {
+            assert!(!text.contains("sesame"), "{secret:?}: {name}: {text}");
+        }
+    }
+}
+
 #[test]
 fn a_bundle_is_made_without_a_broker_and_says_what_is_missing() {
     let folder = TempDir::new().unwrap();

@@ -38,7 +38,7 @@ fn flags_win_over_environment_over_file() {
             "127.0.0.1:2",
             "environment variable ANABRANCH_HTTP".to_owned(),
         ),
-        ("log.level", "trace", "flag --set log.level=trace".to_owned()),
+        ("log.level", "trace", "flag --set log.level".to_owned()),
         ("num.partitions", "3", format!("{file}:2:1")),
         (
             "log.retention.ms",
