@@ -24,7 +24,7 @@ const EXAMPLES: &str = "\
 Examples:
   anabranch bundle                                   writes anabranch-bundle-DATE.tar.gz
   anabranch bundle -o /tmp/bundle.tar.gz --config /etc/anabranch.toml
-  tar -xzOf anabranch-bundle-*.tar.gz '*/README.txt' look at it before you send it";
+  tar -xzf anabranch-bundle-DATE.tar.gz              unpack it: look at it before you send it";
 
 const README: &str = "\
 What this archive has, to find out what is wrong with a broker.

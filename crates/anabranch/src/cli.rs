@@ -110,9 +110,16 @@ impl Cli {
             args.complete(&self.early);
             return Ok(self);
         }
+        let is_over_http = self.command.is_over_http();
         match (self.command.connection(), self.early.given()) {
             (Some(connection), _) => {
                 connection.complete(&self.early, Connection::bootstrap_of_environment());
+            }
+            (None, Some(flag)) if is_over_http => {
+                return Err(Failure::usage(format!(
+                    "{flag} is for commands that speak the Kafka protocol; this one asks the broker's HTTP listener"
+                ))
+                .hint("--admin URL names that, for example --admin http://127.0.0.1:9099"));
             }
             (None, Some(flag)) => {
                 return Err(
@@ -127,6 +134,11 @@ impl Cli {
 }
 
 impl Command {
+    /// Whether the command asks nothing but a broker's HTTP listener.
+    fn is_over_http(&self) -> bool {
+        matches!(self, Command::Decisions(_) | Command::Top(_) | Command::Health(_))
+    }
+
     /// Which broker the command talks to; `None` for those that talk to none.
     fn connection(&mut self) -> Option<&mut Connection> {
         match self {

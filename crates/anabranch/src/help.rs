@@ -180,6 +180,7 @@ fn rendered(command: &Command) -> Outcome<String> {
 
 fn unwritten(path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format!("cannot write {}: {}", path.display(), reason(error)))
+        .hint("name a folder that you may write into")
 }
 
 #[cfg(test)]

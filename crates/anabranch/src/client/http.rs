@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use ureq::http::StatusCode;
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, reason};
 
 /// Longest wait for the listener to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -222,7 +222,7 @@ impl AdminApi {
     fn get<T: DeserializeOwned>(&self, path: &str, wait: Duration) -> Outcome<T> {
         let timeout = wait.saturating_add(self.patience);
         let request = self.agent.get(self.url(path)).config();
-        self.answer(request.timeout_global(Some(timeout)).build().call())
+        self.answer(path, request.timeout_global(Some(timeout)).build().call())
     }
 
     fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Outcome<T> {
@@ -230,7 +230,7 @@ impl AdminApi {
             .map_err(|error| Failure::failed(format!("cannot write the request as JSON: {error}")))?;
         let request = self.agent.post(self.url(path)).content_type("application/json");
         let request = request.config().timeout_global(Some(self.patience)).build();
-        self.answer(request.send(&body))
+        self.answer(path, request.send(&body))
     }
 
     fn url(&self, path: &str) -> String {
@@ -239,6 +239,7 @@ impl AdminApi {
 
     fn answer<T: DeserializeOwned>(
         &self,
+        path: &str,
         answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
     ) -> Outcome<T> {
         let (status, body) = self.body(answer)?;
@@ -252,7 +253,7 @@ impl AdminApi {
             return Err(self.foreign(status));
         };
         if status.as_u16() == 404 {
-            Err(Failure::not_found(error.message).hint("`anabranch group list` shows all groups"))
+            Err(Failure::not_found(error.message).hint(what_there_is(path)))
         } else {
             Err(Failure::failed(error.message))
         }
@@ -283,15 +284,25 @@ impl AdminApi {
         let why = match error {
             ureq::Error::Timeout(_) => "no answer in time".to_owned(),
             ureq::Error::HostNotFound => "the host name cannot be resolved".to_owned(),
-            ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
-                "connection refused".to_owned()
+            ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                "it ends the connection without an answer, as the Kafka listener would".to_owned()
             }
+            ureq::Error::Io(error) => reason(error),
             ureq::Error::BodyExceedsLimit(limit) => format!("the answer is longer than {limit} bytes"),
             other => other.to_string(),
         };
         Failure::unreachable(format!("cannot reach the broker's HTTP listener at {}: {why}", self.base)).hint(
             "the broker's setting `http` says where it listens, `none` means nowhere; --admin URL names another",
         )
+    }
+}
+
+/// Where to look for what is there, when something that a path names is not.
+fn what_there_is(path: &str) -> &'static str {
+    if path.starts_with("topics/") {
+        "`anabranch topic list` shows all topics; `anabranch topic alter TOPIC --set elastic.mode=queues` switches queue mode on"
+    } else {
+        "`anabranch group list` shows all groups"
     }
 }
 
@@ -346,5 +357,22 @@ mod tests {
             format!("cannot reach the broker's HTTP listener at http://{free}: connection refused")
         );
         assert!(failure.hint.unwrap().contains("setting `http`"));
+    }
+
+    #[test]
+    fn a_listener_that_speaks_no_http_is_said_in_words() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        // As the Kafka listener does with a request for more bytes than it takes.
+        let kafka = std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().unwrap();
+            std::io::Read::read(&mut socket, &mut [0; 4096]).unwrap()
+        });
+        let failure = AdminApi::at(&address).unwrap().metrics().unwrap_err();
+        assert!(
+            failure.message.ends_with("as the Kafka listener would"),
+            "{failure}"
+        );
+        kafka.join().unwrap();
     }
 }

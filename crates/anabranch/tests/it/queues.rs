@@ -271,7 +271,12 @@ fn an_operator_wishes_and_forces_and_a_restart_forgets_neither() {
     );
     let again = stage.run(&["topic", "queues", "orders", "--force"], "").expect(1);
     assert!(again.err.contains("nothing to force"), "{}", again.err);
-    stage.run(&["topic", "queues", "none"], "").expect(3);
+    let none = stage.run(&["topic", "queues", "none"], "").expect(3);
+    assert!(
+        none.err.contains("`anabranch topic list` shows all topics"),
+        "{}",
+        none.err
+    );
     stage
         .run(&["topic", "queues", "orders", "--wish", "17"], "")
         .expect(1);

@@ -159,6 +159,11 @@ fn the_broker_may_be_named_before_the_command_or_behind_it() {
         "{}",
         failed.err
     );
+    // These do talk to a broker, by another way.
+    for command in ["top", "decisions", "health"] {
+        let failed = run(&["-b", &free, command]).expect(2);
+        assert!(failed.err.contains("hint: --admin URL names"), "{}", failed.err);
+    }
 }
 
 #[test]
