@@ -28,6 +28,7 @@ mod group;
 mod health;
 mod help;
 mod interrupt;
+mod names;
 mod output;
 mod produce;
 mod record;

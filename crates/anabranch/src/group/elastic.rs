@@ -2,10 +2,10 @@
 
 use anabranch_server::admin::model::{Decisions, Form, Group, Order, Partition};
 
-use super::shares::with_names;
 use crate::client::{AdminApi, Wanted};
 use crate::decisions;
 use crate::failure::{Failure, Outcome};
+use crate::names::{name_of, with_names};
 use crate::output::{self, Format, plural};
 
 /// Which part of which group is to be divided or united.
@@ -145,8 +145,8 @@ pub(super) fn explain(api: &AdminApi, args: &ExplainArgs, format: Format) -> Out
             if latest.decisions.is_empty() {
                 text.push_str("Nothing was decided about it yet.\n");
             }
-            text.push_str(&with_names(decisions::lines(&latest.decisions), &group));
-            output::print(&text)
+            text.push_str(&decisions::lines(&latest.decisions));
+            output::print(&with_names(&group, &text))
         }
     }
 }
@@ -174,9 +174,9 @@ fn describe(group: &Group) -> String {
     }
     for member in &group.members {
         if let Some(reason) = &member.ineligible {
-            let (id, software) = (&member.client_id, &member.software);
+            let (name, software) = (name_of(group, &member.member), &member.software);
             text.push_str(&format!(
-                "Member {id} ({software}) gets no slice: {}.\n",
+                "Member {name} ({software}) gets no slice: {}.\n",
                 reason.trim_end_matches('.')
             ));
         }

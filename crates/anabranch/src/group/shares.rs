@@ -6,6 +6,7 @@ use anabranch_server::admin::model::{self, Form};
 
 use crate::client::{AdminApi, AdminUrl, Connection, GroupMember};
 use crate::failure::Outcome;
+use crate::names::name_of;
 use crate::output;
 
 /// How long a listener that nobody named may take to answer.
@@ -80,14 +81,16 @@ pub(super) fn parts(group: &model::Group, partition: &model::Partition) -> Vec<P
         }
     });
     let moving = partition.transits.iter().map(|transit| {
-        let to = transit.to.as_deref().map_or("nobody yet", |to| name(group, to));
+        let to = transit.to.as_deref();
+        let to = to.map_or_else(|| "nobody yet".to_owned(), |to| name_of(group, to));
         Part {
             member: Some(transit.from.clone()),
             cells: cells(transit.slots, transit.remaining, format!("moving to {to}")),
         }
     });
     let loose = partition.loose.iter().map(|loose| {
-        let to = loose.to.as_deref().map_or("a member", |to| name(group, to));
+        let to = loose.to.as_deref();
+        let to = to.map_or_else(|| "a member".to_owned(), |to| name_of(group, to));
         Part {
             member: None,
             cells: cells(loose.slots, loose.remaining, format!("waiting for {to}")),
@@ -104,16 +107,4 @@ fn cells(slots: u32, remaining: u64, state: String) -> [String; 4] {
 pub(super) fn state(group: &model::Group, member: &str) -> String {
     let found = group.members.iter().find(|one| one.member == member);
     found.map_or("-", |one| one.state.name()).to_owned()
-}
-
-/// A text with what members are called in place of their ids.
-pub(super) fn with_names(text: String, group: &model::Group) -> String {
-    let members = group.members.iter();
-    members.fold(text, |text, one| text.replace(&one.member, &one.client_id))
-}
-
-/// What people call a member.
-fn name<'a>(group: &'a model::Group, member: &'a str) -> &'a str {
-    let found = group.members.iter().find(|one| one.member == member);
-    found.map_or(member, |one| one.client_id.as_str())
 }

@@ -12,11 +12,10 @@
 mod band;
 mod keys;
 mod live;
-mod names;
 mod picture;
 mod screen;
 pub(crate) mod series;
-mod words;
+pub(crate) mod words;
 
 use std::io::{self, IsTerminal};
 use std::thread;

@@ -8,12 +8,12 @@ use anabranch_server::admin::model::{Decision, Form, Group, Member, Share, Verdi
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
-use super::band::{SLOTS, bands, letter, name_of_partition, style_of};
-use super::names::{name_of, with_names};
+use super::band::{NAME_MAX, SLOTS, bands, letter, name_of_partition, style_of};
 use super::picture::{GroupLine, Picture};
 use super::words::{clamp, clock, cut, drain, seconds, speed};
 use crate::decisions::sentence;
-use crate::output::grouped;
+use crate::names::{name_of, with_names};
+use crate::output::{grouped, plural};
 
 /// Width and height in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,7 +40,7 @@ pub(super) fn speed(per_s: Option<f64>) -> String {
 }
 
 /// At most so many characters. Control characters of names do no harm on the screen.
-pub(super) fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     let clean = text
         .chars()
         .map(|letter| if letter.is_control() { '?' } else { letter });

@@ -295,6 +295,9 @@ fn a_group_is_explained() {
             document["elastic"] = json!({"mode": "slices", "eligible": false, "reason": "its clients are Kafka Streams", "paused": true});
             document["members"][0]["ineligible"] = json!("a custom assignor");
         }
+        if path.ends_with("alike") {
+            document["members"][1]["client_id"] = json!("worker-1");
+        }
         (200, document)
     });
     let text = fake.run(&["group", "explain", "billing"]).expect(0).text();
@@ -306,6 +309,9 @@ fn a_group_is_explained() {
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
+    // Members with one client id are told apart.
+    let text = fake.run(&["group", "explain", "alike"]).expect(0).text();
+    assert!(text.contains("what worker-1..m-1 holds"), "{text}");
     let text = fake.run(&["group", "explain", "plain"]).expect(0).text();
     assert!(
         text.contains("It stays plain: its clients are Kafka Streams.\n"),

@@ -1,4 +1,4 @@
-//! What members are called: their ids are longer than a screen is wide.
+//! What members are called in texts for people: their ids are longer than a screen is wide.
 //!
 //! A member goes by its client id if no other member of the group has the same; else, and when it is gone, by that and the
 //! end of its own id.
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use anabranch_server::admin::model::Group;
 use regex::{Captures, Regex};
 
-use super::words::cut;
+use crate::top::words::cut;
 
 /// Letters of an id that tell members with one client id apart.
 const END: usize = 6;
@@ -20,7 +20,7 @@ static MEMBER_ID: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// The name of a member.
-pub(super) fn name_of(group: &Group, member: &str) -> String {
+pub(crate) fn name_of(group: &Group, member: &str) -> String {
     let found = group.members.iter().find(|one| one.member == member);
     let client_id = found.map(|found| found.client_id.as_str()).unwrap_or_default();
     let same = group.members.iter().filter(|one| one.client_id == client_id);
@@ -32,7 +32,7 @@ pub(super) fn name_of(group: &Group, member: &str) -> String {
 }
 
 /// A text with names in the place of ids.
-pub(super) fn with_names(group: &Group, text: &str) -> String {
+pub(crate) fn with_names(group: &Group, text: &str) -> String {
     let members = group.members.iter();
     let text = members.fold(text.to_owned(), |text, one| {
         text.replace(&one.member, &name_of(group, &one.member))
