@@ -1,14 +1,15 @@
 //! What is shown, as data: a look at the broker beside the look before it.
 
 use std::collections::BTreeMap;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use anabranch_server::admin::model::{Decision, Group};
 use serde::Serialize;
 
-use super::series::samples;
+use super::series::{Sample, samples};
 use crate::client::{AdminApi, Wanted};
 use crate::failure::{Exit, Outcome};
+use crate::time::now_ms;
 
 /// How many of the latest decisions are asked for.
 const DECISIONS: u32 = 20;
@@ -35,8 +36,20 @@ pub(crate) struct Picture {
     pub(super) shown: Option<String>,
     /// All about it; `None` if its members assign its partitions themselves, or it is gone.
     pub(super) detail: Option<Group>,
+    /// Topics in queue mode.
+    pub(super) queues: Vec<QueueLine>,
     /// The latest decisions about that group, oldest first; about all groups if none is shown in full.
     pub(super) decisions: Vec<Decision>,
+}
+
+/// A topic in queue mode.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct QueueLine {
+    pub(super) topic: String,
+    /// Partitions that producers are sent to.
+    pub(super) written: u64,
+    /// Partitions that are assigned to groups.
+    pub(super) read: u64,
 }
 
 /// A group in the list.
@@ -160,6 +173,7 @@ impl Sampler {
 fn read(text: &str) -> (Picture, f64) {
     let mut picture = Picture::default();
     let mut groups = BTreeMap::<String, GroupLine>::new();
+    let mut queues = BTreeMap::<String, QueueLine>::new();
     let mut produced = 0.0;
     for sample in samples(text) {
         let count = sample.value.max(0.0) as u64;
@@ -168,6 +182,8 @@ fn read(text: &str) -> (Picture, f64) {
             "anabranch_connections" => picture.connections = count,
             "anabranch_produced_records_total" => produced = sample.value,
             "kafka_topic_partitions" => picture.topics += 1,
+            "anabranch_topic_write_queues" => queue_line(&mut queues, &sample).written = count,
+            "anabranch_topic_read_queues" => queue_line(&mut queues, &sample).read = count,
             _ => {}
         }
         let id = sample.label("consumergroup");
@@ -195,6 +211,7 @@ fn read(text: &str) -> (Picture, f64) {
             _ => {}
         }
     }
+    picture.queues = queues.into_values().collect();
     picture.groups = groups.into_values().collect();
     picture.groups.sort_by_key(|group| std::cmp::Reverse(group.lag));
     picture.lag = picture
@@ -204,9 +221,13 @@ fn read(text: &str) -> (Picture, f64) {
     (picture, produced)
 }
 
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+/// The line of a sample's topic.
+fn queue_line<'a>(lines: &'a mut BTreeMap<String, QueueLine>, sample: &Sample<'_>) -> &'a mut QueueLine {
+    let topic = sample.label("topic").to_owned();
+    lines.entry(topic.clone()).or_insert_with(|| QueueLine {
+        topic,
+        ..QueueLine::default()
+    })
 }
 
 #[cfg(test)]
@@ -220,6 +241,8 @@ anabranch_connections 7
 anabranch_produced_records_total 1000
 kafka_topic_partitions{topic=\"a\"} 3
 kafka_topic_partitions{topic=\"b\"} 1
+anabranch_topic_write_queues{topic=\"b\"} 1
+anabranch_topic_read_queues{topic=\"b\"} 2
 kafka_consumergroup_members{consumergroup=\"g\"} 4
 kafka_consumergroup_members{consumergroup=\"h\"} 0
 kafka_consumergroup_lag_sum{consumergroup=\"g\",topic=\"a\"} 10
@@ -239,6 +262,12 @@ anabranch_group_moving_slots{consumergroup=\"g\",topic=\"a\",partition=\"0\"} 17
         let (picture, produced) = read(SCRAPE);
         assert_eq!((picture.topics, picture.connections, produced), (2, 7, 1000.0));
         assert_eq!((picture.version.as_str(), picture.lag), ("0.1.0", 35));
+        let queues = QueueLine {
+            topic: "b".to_owned(),
+            written: 1,
+            read: 2,
+        };
+        assert_eq!(picture.queues, [queues], "a topic without queues has no line");
         let [h, g] = picture.groups.as_slice() else {
             panic!()
         };

@@ -1,8 +1,9 @@
 //! A picture as lines, for a screen of any size.
 //!
 //! From top to bottom: the broker in two lines, the groups, and of the group that is shown in full its partitions as bands of
-//! slots, what is on its way, its members, and the latest decisions. Each part gets what it needs, within its share of the
-//! height; what no other part needs goes to members and groups. What does not fit is counted in the headings.
+//! slots, notes (how many queues there are, what is on its way), its members, and the latest decisions. Each part gets what it
+//! needs, within its share of the height; what no other part needs goes to members and groups. What does not fit is counted in
+//! the headings.
 
 use anabranch_server::admin::model::{Decision, Form, Group, Member, Share, Verdict};
 use ratatui::style::{Color, Modifier, Style};
@@ -49,8 +50,8 @@ const HELP: &str = "\
 
   !          records wait, members are there, and nothing was committed for
              a minute or more
-  Bands      one letter for each part of the 4,096 slots: who reads it; a dot
-             where nobody does, or it is on its way to another member
+  Bands      one letter for each part of the 4,096 slots: who reads it; ~ where
+             it is on its way to another member, a dot where nobody reads it
   SHARE      partitions that a member reads, parts of divided ones as parts
   SENT       unread records that the member has been sent and has not committed
   OLDEST     age of the oldest record that is not committed
@@ -62,7 +63,7 @@ const HELP: &str = "\
 struct Room {
     groups: usize,
     bands: usize,
-    moving: usize,
+    notes: usize,
     members: usize,
     decisions: usize,
 }
@@ -74,7 +75,7 @@ impl Room {
         let mut room = Room {
             groups: if is_zoomed { 0 } else { share(4, need.groups) },
             bands: share(4, need.bands),
-            moving: share(2, need.moving),
+            notes: share(2, need.notes),
             members: share(5, need.members),
             decisions: share(3, need.decisions),
         };
@@ -84,7 +85,7 @@ impl Room {
             (&mut room.bands, need.bands),
             (&mut room.decisions, need.decisions),
             (&mut room.groups, if is_zoomed { 0 } else { need.groups }),
-            (&mut room.moving, need.moving),
+            (&mut room.notes, need.notes),
         ] {
             let more = need.saturating_sub(*part).min(left);
             *part += more;
@@ -94,7 +95,7 @@ impl Room {
     }
 
     fn total(&self) -> usize {
-        self.groups + self.bands + self.moving + self.members + self.decisions
+        self.groups + self.bands + self.notes + self.members + self.decisions
     }
 }
 
@@ -143,7 +144,7 @@ fn need(picture: &Picture) -> Room {
     Room {
         groups: picture.groups.len().max(1),
         bands: partitions().count(),
-        moving: partitions().map(|one| one.transits.len()).sum(),
+        notes: detail.map_or(0, |group| notes(picture, group).count()),
         members: detail.map_or(0, |group| group.members.len()),
         decisions: picture.decisions.len().max(1),
     }
@@ -189,7 +190,8 @@ fn body(picture: &Picture, room: Room, is_zoomed: bool, width: usize) -> Vec<Lin
         let left_out = group.partitions.len().saturating_sub(room.bands);
         lines.push(heading(&titled(&about(group), left_out), width));
         lines.extend(bands(group, room.bands, width));
-        lines.extend(moving(group, room.moving, width));
+        let notes = notes(picture, group).take(room.notes);
+        lines.extend(notes.map(|note| Line::raw(cut(&note, width))));
         lines.extend(members(group, room.members, width));
     } else if let Some(group) = &picture.shown {
         let text = format!(
@@ -293,27 +295,40 @@ fn about(group: &Group) -> String {
     text
 }
 
-fn moving(group: &Group, room: usize, width: usize) -> Vec<Line<'static>> {
-    let all = group.partitions.iter().flat_map(|partition| {
+/// What is to be said of a group's partitions beside who reads them: how many queues there are, and what is on its way.
+fn notes<'a>(picture: &'a Picture, group: &'a Group) -> impl Iterator<Item = String> + 'a {
+    let queued = picture.queues.iter().filter(|queues| {
+        let mut partitions = group.partitions.iter();
+        partitions.any(|partition| partition.topic == queues.topic)
+    });
+    let queued = queued.map(|queues| {
+        format!(
+            "  {}: queue mode; {} {} written, {} read",
+            cut(&queues.topic, NAME_MAX),
+            plural(queues.written, "queue"),
+            if queues.written == 1 { "is" } else { "are" },
+            queues.read
+        )
+    });
+    let moving = group.partitions.iter().flat_map(|partition| {
         let transits = partition.transits.iter();
         transits.map(move |transit| (partition, transit))
     });
-    let lines = all.take(room).map(|(partition, transit)| {
+    let moving = moving.map(|(partition, transit)| {
         let to = transit
             .to
             .as_deref()
             .map_or_else(|| "nobody yet".to_owned(), |to| name_of(group, to));
-        let text = format!(
+        format!(
             "  {}: {} slots, {} records moving from {} to {to} for {}",
             name_of_partition(partition),
             transit.slots,
             grouped(transit.remaining),
             name_of(group, &transit.from),
             seconds(transit.since_ms as f64 / 1e3),
-        );
-        Line::raw(cut(&text, width))
+        )
     });
-    lines.collect()
+    queued.chain(moving)
 }
 
 fn members(group: &Group, room: usize, width: usize) -> Vec<Line<'static>> {
@@ -363,7 +378,7 @@ fn member_line(group: &Group, at: usize, member: &Member, width: usize) -> Line<
     }
     let text = cut(&text, width.saturating_sub(1));
     Line::from(vec![
-        Span::styled(letter(at).to_string(), style_of(Some(at))),
+        Span::styled(letter(at).to_string(), style_of(at)),
         Span::raw(text),
     ])
 }

@@ -1,8 +1,9 @@
 //! Pictures of made-up groups.
 
 use super::super::band::band;
+use super::super::picture::QueueLine;
 use super::*;
-use anabranch_server::admin::model::{Elastic, Form, MemberState, Partition, Transit};
+use anabranch_server::admin::model::{Elastic, Form, Loose, MemberState, Partition, Transit};
 
 fn member(number: usize, client_id: &str) -> Member {
     Member {
@@ -181,14 +182,14 @@ fn one_screen_has_groups_shares_members_and_decisions() {
 }
 
 #[test]
-fn a_band_shows_who_reads_which_slots_and_gaps_where_nobody_does() {
+fn a_band_tells_who_reads_which_slots_what_is_on_its_way_and_what_nobody_holds() {
     let picture = picture(1);
     let group = picture.detail.as_ref().unwrap();
     let text: String = band(group, &group.partitions[0], 16)
         .iter()
         .map(ToString::to_string)
         .collect();
-    assert_eq!(text, "AAAAAAAA....BBBB");
+    assert_eq!(text, "AAAAAAAA~~~~BBBB");
     // A slice that has ended gets nothing more: its slots may be somebody else's by now.
     let mut old = share(0, 0, 4095);
     old.end = Some(7);
@@ -198,7 +199,40 @@ fn a_band_shows_who_reads_which_slots_and_gaps_where_nobody_does() {
         .iter()
         .map(ToString::to_string)
         .collect();
-    assert_eq!(text, "AAAA..BB");
+    assert_eq!(text, "AAAA~~BB");
+    // What nobody holds waits for a member, or for the planner.
+    let loose = |to: Option<&str>| Loose {
+        slots: 1024,
+        remaining: 9_000,
+        to: to.map(str::to_owned),
+        slot_runs: vec![[2048, 3071]],
+    };
+    partition.transits.clear();
+    for (to, shown) in [(Some("id-1"), "AAAA~~BB"), (None, "AAAA..BB")] {
+        partition.loose = vec![loose(to)];
+        let text: String = band(group, &partition, 8)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(text, shown);
+    }
+}
+
+#[test]
+fn a_topic_in_queue_mode_says_how_many_queues_there_are() {
+    let mut picture = picture(1);
+    let queues = |topic: &str| QueueLine {
+        topic: topic.to_owned(),
+        written: 1,
+        read: 3,
+    };
+    picture.queues = vec![queues("orders"), queues("of-others")];
+    let lines = shown(&picture, &View::default(), SMALL);
+    assert!(
+        has(&lines, &["orders: queue mode; 1 queue is written, 3 read"]),
+        "{lines:#?}"
+    );
+    assert!(!has(&lines, &["of-others"]), "{lines:#?}");
 }
 
 #[test]
