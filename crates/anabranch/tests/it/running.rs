@@ -148,6 +148,29 @@ fn a_container_is_driven_as_those_of_kafka_are() {
     assert!(!err.contains("unknown"), "every variable is understood: {err}");
 }
 
+/// Without an HTTP listener there is nobody to ask, again and again and for ever, whether clients are served.
+#[test]
+fn a_container_without_an_http_listener_asks_nobody_for_its_health() {
+    let folder = TempDir::new().unwrap();
+    let calls = folder.path().join("calls");
+    // In the place of the program: it notes what it is asked to do, and serves for a moment.
+    let text = format!("#!/bin/sh\necho \"$1\" >> {}\nsleep 0.5\n", calls.display());
+    executable(&folder.path().join("anabranch"), &text);
+    let path = std::env::var("PATH").unwrap_or_default();
+    let started = |http: &str| {
+        let mut container = Command::new(of_repository("deploy/docker/run"));
+        container
+            .env("PATH", format!("{}:{path}", folder.path().display()))
+            .env("ANABRANCH_HTTP", http);
+        finish(&mut container, b"").expect(0);
+        let asked = fs::read_to_string(&calls).unwrap();
+        fs::remove_file(&calls).unwrap();
+        asked
+    };
+    assert_eq!(started("none"), "serve\n");
+    assert!(started("127.0.0.1:9099").contains("health\n"));
+}
+
 /// Writes a script.
 fn executable(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
