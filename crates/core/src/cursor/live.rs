@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use anabranch_wire::slot::Slot;
 
 use super::divided::{Chain, Divided, Slice};
-use super::fault::Fault;
+use super::fault::{Fault, Planted};
 use super::offset::{Position, SliceId};
 use crate::ids::Offset;
 use crate::limits::HANDED_OUT_RECORDS_MAX;
@@ -17,8 +17,7 @@ use crate::slots::SlotSet;
 #[derive(Clone, Debug, Default)]
 pub struct Live {
     pub(super) chains: BTreeMap<SliceId, LiveChain>,
-    #[cfg(any(test, feature = "planted-faults"))]
-    fault: Option<Fault>,
+    pub(crate) planted: Planted,
 }
 
 /// The same of one chain.
@@ -113,22 +112,10 @@ impl Block {
 }
 
 impl Live {
-    /// Sets or clears a planted fault.
-    #[cfg(any(test, feature = "planted-faults"))]
-    pub fn plant(&mut self, fault: Option<Fault>) {
-        self.fault = fault;
-    }
-
     /// Whether this fault is planted. Always false in the shipped program.
     #[inline]
     pub(super) fn is_broken(&self, fault: Fault) -> bool {
-        #[cfg(any(test, feature = "planted-faults"))]
-        return self.fault == Some(fault);
-        #[cfg(not(any(test, feature = "planted-faults")))]
-        {
-            let _ = fault;
-            false
-        }
+        self.planted.is(fault)
     }
 
     /// What is known after a restart: how far each slice may have been handed out, and nothing of the records. Chains
@@ -140,14 +127,6 @@ impl Live {
             (*name, recovered)
         });
         self.chains = chains.collect();
-    }
-
-    /// Whether some fault is planted.
-    pub(super) fn is_planted(&self) -> bool {
-        #[cfg(any(test, feature = "planted-faults"))]
-        return self.fault.is_some();
-        #[cfg(not(any(test, feature = "planted-faults")))]
-        false
     }
 
     pub(super) fn slice(&self, name: SliceId, slice: SliceId) -> Option<&HandedOut> {

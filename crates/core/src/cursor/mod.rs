@@ -80,6 +80,7 @@ pub use change::{CursorChange, Edit, Note};
 pub use commit::{Committed, Why};
 pub use divided::{Chain, ChainState, Divided, Slice, Transit};
 pub use fault::Fault;
+pub(crate) use fault::Planted;
 pub use ids::{IdUse, SliceIds, SliceIdsChange};
 pub use live::{Live, Record};
 pub use offset::{Position, SliceId, SliceOffset};

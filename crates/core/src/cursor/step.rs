@@ -178,7 +178,7 @@ impl<'a> Step<'a> {
         }
         debug_assert_eq!(
             match &*self.cursor {
-                Cursor::Divided(divided) if !self.live.is_planted() => divided.check(),
+                Cursor::Divided(divided) if self.live.planted.any().is_none() => divided.check(),
                 Cursor::Divided(_) | Cursor::Plain(_) => Ok(()),
             },
             Ok(())

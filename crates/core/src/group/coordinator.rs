@@ -120,7 +120,7 @@ impl Coordinator {
     /// Breaks a rule of divided cursors on purpose, for simulators; see [`crate::cursor::Fault`].
     #[cfg(any(test, feature = "planted-faults"))]
     pub fn plant(&mut self, fault: Option<crate::cursor::Fault>) {
-        self.elastic.plant(fault);
+        self.elastic.planted = crate::cursor::Planted::new(fault);
     }
 
     /// The settings in force.

@@ -11,15 +11,14 @@ use super::place::Places;
 use super::settled::OpenDecisions;
 use super::watch::Watched;
 use super::{Key, Promises};
-use crate::cursor::{Fault, Live};
+use crate::cursor::{Fault, Live, Planted};
 use crate::ids::TopicId;
 
 /// What is volatile about all groups.
 #[derive(Debug, Default)]
 pub(in crate::group) struct Elastic {
-    /// A rule that is broken on purpose.
-    #[cfg(any(test, feature = "planted-faults"))]
-    fault: Option<Fault>,
+    /// A rule that is broken on purpose, in every cursor.
+    pub(in crate::group) planted: Planted,
     groups: BTreeMap<String, OfGroup>,
     /// When to think of the first of the groups, monotonic milliseconds.
     pub(super) next_plan_ms: Option<u64>,
@@ -73,22 +72,10 @@ pub(super) struct Division {
 }
 
 impl Elastic {
-    /// Breaks a rule in everything that begins from now on.
-    #[cfg(any(test, feature = "planted-faults"))]
-    pub(in crate::group) fn plant(&mut self, fault: Option<Fault>) {
-        self.fault = fault;
-    }
-
     /// Whether this fault is planted. Always false in the shipped program.
     #[inline]
     pub(super) fn is_broken(&self, fault: Fault) -> bool {
-        #[cfg(any(test, feature = "planted-faults"))]
-        return self.fault == Some(fault);
-        #[cfg(not(any(test, feature = "planted-faults")))]
-        {
-            let _ = fault;
-            false
-        }
+        self.planted.is(fault)
     }
 
     /// Forgets everything, as a restart does.
@@ -128,14 +115,10 @@ impl Elastic {
 
     /// Of a cursor that is divided, or about to be.
     pub(super) fn division_mut(&mut self, group: &str, key: Key) -> &mut Division {
-        #[cfg(any(test, feature = "planted-faults"))]
-        let fault = self.fault;
+        let planted = self.planted;
         let partition = self.group_mut(group).partitions.entry(key).or_default();
         let division = partition.division.get_or_insert_default();
-        #[cfg(any(test, feature = "planted-faults"))]
-        if fault.is_some() {
-            division.live.plant(fault);
-        }
+        division.live.planted = planted;
         division
     }
 

@@ -250,7 +250,7 @@ impl Scene {
     fn crash(&mut self, setting: &Setting) {
         self.budget.crashes -= 1;
         self.live = Live::default();
-        self.live.plant(setting.fault);
+        self.live.planted = Planted::new(setting.fault);
         if let Cursor::Divided(divided) = &self.cursor {
             self.live.recover(divided, self.end, 0);
         }

@@ -180,7 +180,7 @@ impl Scene {
         scene
             .step(setting, |step| step.grant(NAMES[0], 1, setting.all()))
             .unwrap();
-        scene.live.plant(setting.fault);
+        scene.live.planted = Planted::new(setting.fault);
         scene
     }
 
@@ -189,7 +189,7 @@ impl Scene {
     pub(super) fn divide(&mut self, setting: &Setting) {
         let others = SlotSet::all().difference(setting.all());
         let end = self.end;
-        self.live.plant(None);
+        self.live.planted = Planted::default();
         self.step(setting, |step| {
             step.divide().unwrap();
             let id = step.grant("z", 0, &others).unwrap();
@@ -199,7 +199,7 @@ impl Scene {
             step.memo(&plan, end);
             step.dead("z");
         });
-        self.live.plant(setting.fault);
+        self.live.planted = Planted::new(setting.fault);
     }
 
     pub(super) fn step<T>(&mut self, setting: &Setting, act: impl FnOnce(&mut Step<'_>) -> T) -> T {
