@@ -18,6 +18,9 @@ use anabranch_wire::slot::{SLOTS, Slot};
 use crate::slices::{self, FromDisk, ScanCache, SourceError, Tally};
 use crate::{Engine, Journal, Outcome};
 
+/// Times that records are counted for one thought of the planner, or for one order to it.
+const COUNTS_MAX: usize = 4;
+
 /// What is to be counted, with the log it is in.
 #[derive(Clone, Copy, Debug)]
 pub struct CountTask {
@@ -27,7 +30,7 @@ pub struct CountTask {
     high_watermark: Offset,
 }
 
-/// Counted records, for one thought of the planner.
+/// Counted records, for one [`Thought`] of the planner.
 #[derive(Debug, Default)]
 pub struct Counted {
     counts: BTreeMap<(TopicId, i32), BTreeMap<Offset, (Offset, SlotCounts)>>,
@@ -47,10 +50,42 @@ impl Counts for Counted {
 
 impl Counted {
     /// Takes further counts in.
-    pub fn extend(&mut self, other: Self) {
+    fn extend(&mut self, other: Self) {
         for (key, counts) in other.counts {
             self.counts.entry(key).or_default().extend(counts);
         }
+    }
+}
+
+/// One thought of the planner, or one order to it: it is asked, what it wants to know first is counted, and it is asked again
+/// with that, until it wants no more, or has had counts enough. Whoever runs it asks and counts, each where that is right:
+///
+/// ```text
+/// while let Some(tasks) = thought.to_count(ask(thought.counted())) {
+///     thought.learn(count(tasks));
+/// }
+/// ```
+#[derive(Debug, Default)]
+pub struct Thought {
+    counted: Counted,
+    counts: usize,
+}
+
+impl Thought {
+    /// What was counted so far: what the planner is asked with.
+    pub const fn counted(&self) -> &Counted {
+        &self.counted
+    }
+
+    /// Asked so, it wants this. What is to be counted now; none: the thought is over.
+    pub fn to_count(&self, wanted: Vec<CountTask>) -> Option<Vec<CountTask>> {
+        (!wanted.is_empty() && self.counts < COUNTS_MAX).then_some(wanted)
+    }
+
+    /// That was counted. It is to be asked again, after the last count as well.
+    pub fn learn(&mut self, more: Counted) {
+        self.counted.extend(more);
+        self.counts += 1;
     }
 }
 
@@ -203,5 +238,56 @@ impl<J: Journal> Engine<J> {
     /// When [`Self::plan`] is to be called next, monotonic milliseconds, if nothing happens before.
     pub fn next_plan(&self) -> Option<u64> {
         self.node.groups().next_plan()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(from: Offset) -> CountTask {
+        CountTask {
+            wanted: CountWanted {
+                topic: TopicId::default(),
+                partition: 0,
+                from,
+            },
+            log: LogId::default(),
+            log_start: 0,
+            high_watermark: 100,
+        }
+    }
+
+    fn count(tasks: &[CountTask]) -> Counted {
+        let by_offset = tasks
+            .iter()
+            .map(|task| (task.wanted.from, (100, SlotCounts::none())));
+        Counted {
+            counts: BTreeMap::from([((TopicId::default(), 0), by_offset.collect())]),
+        }
+    }
+
+    #[test]
+    fn a_thought_ends_when_nothing_is_wanted_or_after_the_last_count_was_asked_about() {
+        let thought = Thought::default();
+        assert!(thought.to_count(Vec::new()).is_none());
+
+        // It always wants one offset more than it knows.
+        let (mut thought, mut asked) = (Thought::default(), Vec::new());
+        let mut ask = |counted: &Counted| {
+            let known = (0..100)
+                .step_by(10)
+                .filter(|from| counted.records_from(TopicId::default(), 0, *from).is_some());
+            asked.push(known.count());
+            vec![task(10 * asked.len() as Offset - 10)]
+        };
+        while let Some(tasks) = thought.to_count(ask(thought.counted())) {
+            thought.learn(count(&tasks));
+        }
+        assert_eq!(
+            asked,
+            [0, 1, 2, 3, COUNTS_MAX],
+            "what was counted last was of use"
+        );
     }
 }

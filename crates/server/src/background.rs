@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use anabranch_core::ids::LogId;
 use anabranch_core::node::LogEffect;
-use anabranch_engine::counting::Counted;
+use anabranch_engine::counting::Thought;
 use anabranch_engine::slices::SourceError;
 use anabranch_engine::{Engine, log_stats, tell_store};
 use tokio::sync::{Notify, mpsc};
@@ -35,9 +35,6 @@ const UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Sleep of the deadline task when there is no deadline.
 const LONG: Duration = Duration::from_secs(3_600);
-
-/// Times that records are counted for one thought of the planner; then it waits for the next.
-const COUNTS_MAX: usize = 4;
 
 /// The planner is not asked again sooner than this, unless something happens.
 const PLAN_PAUSE: Duration = Duration::from_millis(50);
@@ -109,15 +106,11 @@ async fn recall(broker: &Arc<Broker>) {
 async fn planning(broker: Arc<Broker>) {
     recall(&broker).await;
     loop {
-        let mut counted = Counted::default();
-        for _ in 0..COUNTS_MAX {
-            let tasks = broker.plan(&counted);
-            if tasks.is_empty() {
-                break;
-            }
+        let mut thought = Thought::default();
+        while let Some(tasks) = thought.to_count(broker.plan(thought.counted())) {
             let counter = Arc::clone(&broker);
             match tokio::task::spawn_blocking(move || counter.count(&tasks)).await {
-                Ok(Ok(more)) => counted.extend(more),
+                Ok(Ok(more)) => thought.learn(more),
                 Ok(Err((log, error))) => {
                     tracing::error!(%log, %error, "records cannot be counted, so nothing is decided about their group");
                     break;

@@ -9,7 +9,7 @@ use anabranch_core::group::{Order, Ordered};
 use anabranch_core::ids::{Lsn, TopicId};
 use anabranch_core::limits::ADMIN_ROWS_MAX;
 use anabranch_core::node::QueueOrder;
-use anabranch_engine::counting::Counted;
+use anabranch_engine::counting::Thought;
 use anabranch_wire::ErrorCode;
 use axum::body::to_bytes;
 use axum::extract::{Path, Query, State};
@@ -32,9 +32,6 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Longest text of the framework that is passed on.
 const REFUSAL_BYTES_MAX: usize = 4_096;
-
-/// Times that records are counted for one request.
-const COUNTS_MAX: usize = 4;
 
 /// How requests find the broker: it is made after the listener, and ends before it.
 pub(crate) type Door = Arc<std::sync::OnceLock<Weak<Broker>>>;
@@ -211,9 +208,9 @@ async fn order(door: &Door, group: &str, order: Order, dry_run: bool) -> Respons
         Ok(broker) => broker,
         Err(response) => return *response,
     };
-    let mut counted = Counted::default();
-    for _ in 0..COUNTS_MAX {
-        let Some((ordered, tasks, after)) = broker.order(group, &counted, (order, dry_run)) else {
+    let mut thought = Thought::default();
+    loop {
+        let Some((ordered, tasks, after)) = broker.order(group, thought.counted(), (order, dry_run)) else {
             return no_group(group);
         };
         if tasks.is_empty() {
@@ -222,8 +219,11 @@ async fn order(door: &Door, group: &str, order: Order, dry_run: bool) -> Respons
                 Err(response) => *response,
             };
         }
+        let Some(tasks) = thought.to_count(tasks) else {
+            break;
+        };
         match count(&broker, tasks).await {
-            Some(more) => counted.extend(more),
+            Some(more) => thought.learn(more),
             None => break,
         }
     }

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use anabranch_core::cursor::Record;
-use anabranch_engine::counting::{CountTask, Counted, Counting};
+use anabranch_engine::counting::{CountTask, Counting, Thought};
 use anabranch_engine::recalling::RecallTask;
 
 use super::Process;
@@ -14,8 +14,6 @@ use crate::run::Ctx;
 use crate::sights::Sight;
 use crate::world::{Chore, Event};
 
-/// Times that records are counted for one thought; then the planner waits for the next.
-const COUNTS_MAX: usize = 4;
 /// The planner is not asked again sooner than this, unless something happens, milliseconds.
 const PAUSE_MS: u64 = 50;
 /// How long reading again, or counting, may take, milliseconds.
@@ -45,11 +43,7 @@ enum Stage {
     /// Waits for its time.
     Waiting,
     /// Counts for the planner.
-    Counting {
-        tasks: Vec<CountTask>,
-        counted: Counted,
-        rounds: usize,
-    },
+    Counting { tasks: Vec<CountTask>, thought: Thought },
 }
 
 impl Process {
@@ -65,25 +59,23 @@ impl Process {
                 self.soon(ctx, life, READING_MS_MAX);
             }
             Stage::Recalling { left, read } => self.recall(ctx, life, left, read),
-            Stage::Waiting => self.ask(ctx, life, Counted::default(), 0),
-            Stage::Counting {
-                tasks,
-                mut counted,
-                rounds,
-            } => match self
-                .planning
-                .counting
-                .count(self.engine.store(), &self.scans, &tasks)
-            {
-                Ok(more) => {
-                    counted.extend(more);
-                    self.ask(ctx, life, counted, rounds + 1);
+            Stage::Waiting => self.think(ctx, life),
+            Stage::Counting { tasks, mut thought } => {
+                match self
+                    .planning
+                    .counting
+                    .count(self.engine.store(), &self.scans, &tasks)
+                {
+                    Ok(more) => {
+                        thought.learn(more);
+                        self.ask(ctx, life, thought);
+                    }
+                    Err((log, error)) => {
+                        self.unreadable(ctx, &format!("records of log {log} cannot be counted: {error}"));
+                        self.wait(ctx, life);
+                    }
                 }
-                Err((log, error)) => {
-                    self.unreadable(ctx, &format!("records of log {log} cannot be counted: {error}"));
-                    self.wait(ctx, life);
-                }
-            },
+            }
         }
     }
 
@@ -99,7 +91,7 @@ impl Process {
             self.pass_on(outcome);
         }
         let Some(task) = left.pop_front() else {
-            return self.ask(ctx, life, Counted::default(), 0);
+            return self.think(ctx, life);
         };
         let read = match task.read(self.engine.store(), &self.scans) {
             Ok(records) => Some((task, records)),
@@ -112,20 +104,18 @@ impl Process {
         self.soon(ctx, life, READING_MS_MAX);
     }
 
-    fn ask(&mut self, ctx: &mut Ctx<'_>, life: u64, counted: Counted, rounds: usize) {
-        if rounds == 0 {
-            self.planning.is_wanted = false;
-        }
-        let (tasks, outcome) = self.engine.plan(ctx.world.now(), &counted);
+    fn think(&mut self, ctx: &mut Ctx<'_>, life: u64) {
+        self.planning.is_wanted = false;
+        self.ask(ctx, life, Thought::default());
+    }
+
+    fn ask(&mut self, ctx: &mut Ctx<'_>, life: u64, thought: Thought) {
+        let (wanted, outcome) = self.engine.plan(ctx.world.now(), thought.counted());
         self.pass_on(outcome);
-        if tasks.is_empty() || rounds == COUNTS_MAX {
+        let Some(tasks) = thought.to_count(wanted) else {
             return self.wait(ctx, life);
-        }
-        self.planning.stage = Stage::Counting {
-            tasks,
-            counted,
-            rounds,
         };
+        self.planning.stage = Stage::Counting { tasks, thought };
         self.soon(ctx, life, READING_MS_MAX);
     }
 
