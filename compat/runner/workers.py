@@ -29,8 +29,10 @@ class Workers:
     as the simplest application does it.
     """
 
-    def __init__(self, context, partitions=1, record_us=200, work=None, settings=None, **options):
+    def __init__(self, context, partitions=1, record_us=200, work=None, settings=None, client=None, **options):
         self.context, self.record_us, self.options = context, record_us, options
+        # Whose members these are, if no other client is named; another one than the scenario's works in one process of its own.
+        self.client, self._driver = client or context.client, client and context.driver_of(client)
         # What else the work is like, for all members.
         self.work = work or {}
         self.topic = context.topic("shared", partitions, elastic_mode="slices", **(settings or {}))
@@ -63,7 +65,7 @@ class Workers:
 
     def join(self, name, driver=None, client=None, **options):
         """Starts a member."""
-        client = client or self.context.client
+        client = client or self.client
         log = self.context.file(f"work-{name}-{len(self.logs)}.log")
         if os.path.exists(log):
             os.remove(log)
@@ -72,9 +74,18 @@ class Workers:
         options = {"session_ms": 6000, **self.options, **options}
         if client.client_ids:
             options["client_id"] = f"{self.group}-{name}"
-        member = self.context.consumer(name, driver, group=self.group, topics=[self.topic], work=work, **options)
+        member = self.context.consumer(name, driver or self._driver, group=self.group, topics=[self.topic], work=work, **options)
         self.members[name] = member
         return member
+
+    def gather(self, first, *others, apart=False, **options):
+        """The first member works and commits alone; then the others join, with these options. `apart`: each in a process of its
+        own."""
+        driver = self.context.spawn if apart else lambda: None
+        self.join(first, driver=driver())
+        self.until_committed(first)
+        for name in others:
+            self.join(name, driver=driver(), **options)
 
     def leave(self, name):
         """Closes a member in the library's way."""

@@ -44,9 +44,7 @@ def split(context, **options):
     """A second member joins while the first works off a backlog in one partition: both work, nobody is disturbed."""
     crew = Workers(context, **options)
     crew.write(RECORDS)
-    crew.join("first")
-    crew.until_committed("first")
-    crew.join("second")
+    crew.gather("first", "second")
     crew.until_begun("second")
     crew.until(SOON_SECONDS, "both hold a share", lambda: crew.holders() == 2)
     crew.drain()
@@ -63,8 +61,7 @@ def _two(context, **options):
     """Two members that share, the second in a process of its own, which may be killed."""
     crew = Workers(context, **options)
     crew.write(RECORDS)
-    crew.join("first")
-    crew.until_committed("first")
+    crew.gather("first")
     victim = context.spawn()
     crew.join("second", driver=victim)
     crew.spread(2)
@@ -78,12 +75,9 @@ def grow(context, **options):
     count = 4 if context.short else 8
     crew = Workers(context, record_us=400, **options)
     crew.write(30_000 if context.short else 100_000)
-    crew.join("m1")
-    crew.until_committed("m1")
     names = [f"m{number}" for number in range(2, count + 1)]
-    for name in names:
-        # Where to begin is the group's matter, never again the reset policy's.
-        crew.join(name, reset="latest")
+    # Where to begin is the group's matter, never again the reset policy's.
+    crew.gather("m1", *names, reset="latest")
     crew.spread(count)
     crew.until_begun(*names)
     for left, name in enumerate(names):
@@ -130,8 +124,7 @@ def broker_kill(context, **options):
     """The broker is killed in the phases of a division, and comes back: what was committed stays so, each key in order."""
     crew = Workers(context, record_us=400, session_ms=10_000, **options)
     crew.write(30_000)
-    crew.join("first")
-    crew.until_committed("first")
+    crew.gather("first")
     begun = time.monotonic()
     crew.join("second")
     # At once: somewhere between the join and the first division.
@@ -159,10 +152,7 @@ def rolling(context, **options):
     """Three members are restarted one after the other while they share: each time what one had flows to the others and back."""
     crew = Workers(context, record_us=400, **options)
     crew.write(60_000)
-    crew.join("m1")
-    crew.until_committed("m1")
-    for name in ("m2", "m3"):
-        crew.join(name)
+    crew.gather("m1", "m2", "m3")
     crew.spread(3)
     for number, name in enumerate(("m1", "m2", "m3")):
         crew.leave(name)
@@ -206,9 +196,7 @@ def forms(context):
     for _ in range(3):
         crew.write(1, key_of=lambda number: "k1", size=200_000)
         crew.write(500, keys=3)
-    crew.join("first")
-    crew.until_committed("first")
-    crew.join("second")
+    crew.gather("first", "second")
     crew.until_begun("second")
     crew.drain()
     crew.check()
@@ -220,9 +208,7 @@ def beside(context):
     """While a group divides a partition, another group and a reader without a group see the plain log, and lag is true."""
     crew = Workers(context, **_family(context, ""))
     crew.write(RECORDS)
-    crew.join("first")
-    crew.until_committed("first")
-    crew.join("second")
+    crew.gather("first", "second")
     crew.spread(2)
     readers = [context.consumer("plain", group=context.name("plain"), topics=[crew.topic])]
     if context.client.can("assign"):

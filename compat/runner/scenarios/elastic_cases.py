@@ -12,12 +12,8 @@ MIXED = ("librdkafka", "java-4.3", "kafkajs")
 
 
 def several(context, count, **options):
-    """Members of librdkafka in one process."""
-    crew = Workers(context, **options)
-    client = named("librdkafka")
-    driver = context.driver_of(client)
-    names = [f"m{number}" for number in range(1, count + 1)]
-    return crew, names, lambda name: crew.join(name, driver=driver, client=client)
+    """A group of librdkafka's members in one process, and the names of so many."""
+    return Workers(context, client=named("librdkafka"), **options), [f"m{number}" for number in range(1, count + 1)]
 
 
 @scenario("elastic-mixed", who=RAW, others=(*MIXED, "aiokafka"), beyond_kafka=PLAIN)
@@ -48,9 +44,7 @@ def unfit(context):
     """A library that is known not to go well with shares: its group stays plain, works as on Kafka, and says why."""
     crew = Workers(context)
     crew.write(RECORDS)
-    crew.join("first")
-    crew.until_committed("first")
-    crew.join("second")
+    crew.gather("first", "second")
     crew.until(SOON_SECONDS, "both are in the group", lambda: len(crew.shown()["members"]) == 2)
     crew.drain()
     check(not crew.moves(), lambda: f"divided: {crew.story()}")
@@ -61,12 +55,9 @@ def unfit(context):
 @scenario("elastic-hot-key", who=RAW, others=("librdkafka",), beyond_kafka=PLAIN)
 def hot_key(context):
     """Nine of ten records have one key, four members: that key stands alone and is named, the other keys do not wait for it."""
-    crew, names, join = several(context, 4, record_us=400)
+    crew, names = several(context, 4, record_us=400)
     crew.write(RECORDS, key_of=lambda number: "hot" if number % 10 else f"k{number // 10 % 200}")
-    join(names[0])
-    crew.until_committed(names[0])
-    for name in names[1:]:
-        join(name)
+    crew.gather(*names)
 
     def others_done():
         done = {one.place for one in crew.judge().deliveries}
@@ -83,10 +74,10 @@ def hot_key(context):
 @scenario("elastic-one-key", who=RAW, others=("librdkafka",), beyond_kafka=PLAIN)
 def one_key(context):
     """All records have one key, three members: two have nothing to do and stay calm; nothing is divided again and again."""
-    crew, names, join = several(context, 3)
+    crew, names = several(context, 3)
     crew.write(RECORDS, keys=1)
     for name in names:
-        join(name)
+        crew.join(name)
     crew.drain()
     crew.check()
     workers = [log.member for log in crew.logs if log.deliveries]
@@ -97,11 +88,9 @@ def one_key(context):
 @scenario("elastic-reset", who=("kafka-tools",), others=("librdkafka",), beyond_kafka=PLAIN)
 def reset(context):
     """kafka-consumer-groups on a divided group: lag is exact; after the members left, a reset ends the division."""
-    crew, names, join = several(context, 2, record_us=400)
+    crew, names = several(context, 2, record_us=400)
     crew.write(RECORDS)
-    join("m1")
-    crew.until_committed("m1")
-    join("m2")
+    crew.gather(*names)
     crew.spread(2)
     crew.until_committed("m2")
     said = tools.run(context, "groups", "--describe", "--group", crew.group)
@@ -118,7 +107,7 @@ def reset(context):
     # From here on it is another history.
     crew.logs.clear()
     crew.written = {place: identity for place, identity in crew.written.items() if place[1] >= 5000}
-    join("m3")
+    crew.join("m3")
     crew.drain()
     judge = crew.check()
     check(judge.deliveries[0].offset == 5000, f"went on with {judge.deliveries[0]}")
@@ -127,7 +116,7 @@ def reset(context):
 @scenario("elastic-writers", who=RAW, others=("librdkafka", "java-4.3"), beyond_kafka=PLAIN)
 def writers(context):
     """Two libraries write the same keys, each with its own hash: the broker's own divides, so that order holds for both."""
-    crew, names, join = several(context, 3, partitions=4)
+    crew, names = several(context, 3, partitions=4, record_us=1000)
     for name in ("librdkafka", "java-4.3"):
         driver = context.driver_of(named(name))
         records = [Record(b"-|%d" % number, b"k%d" % (number % 100)) for number in range(6000)]
@@ -135,10 +124,10 @@ def writers(context):
         for number, (partition, offset) in enumerate(context.produce(crew.topic, records, driver=driver)):
             crew.written[(partition, offset)] = (f"k{number % 100}", None)
     _number(crew)
-    for name in names:
-        join(name)
+    crew.gather(*names)
     crew.drain()
     crew.check()
+    check(crew.moves() > 0, lambda: f"nothing was divided: {crew.story()}")
 
 
 def _number(crew):

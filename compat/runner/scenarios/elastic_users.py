@@ -24,12 +24,9 @@ def _done_by(crew):
 @scenario("elastic-no-keys", who=RAW, others=("librdkafka",), beyond_kafka=PLAIN)
 def no_keys(context):
     """No record has a key, four members: each does its part, in whatever order."""
-    crew, names, join = several(context, 4, record_us=1000)
+    crew, names = several(context, 4, record_us=1000)
     crew.write(RECORDS, key_of=lambda number: None, batch=20)
-    join(names[0])
-    crew.until_committed(names[0])
-    for name in names[1:]:
-        join(name)
+    crew.gather(*names)
     crew.drain()
     crew.check()
     shares = {member: count / RECORDS for member, count in _done_by(crew).items()}
@@ -39,12 +36,9 @@ def no_keys(context):
 @scenario("elastic-hot-keys", who=RAW, others=("librdkafka",), beyond_kafka=PLAIN)
 def hot_keys(context):
     """Four keys have nearly all records, four members: at least three of the keys end up with members of their own."""
-    crew, names, join = several(context, 4, record_us=600)
+    crew, names = several(context, 4, record_us=600)
     crew.write(RECORDS, key_of=lambda number: f"hot{number % 4}" if number % 9 else f"k{number // 9 % 200}")
-    join(names[0])
-    crew.until_committed(names[0])
-    for name in names[1:]:
-        join(name)
+    crew.gather(*names)
     crew.drain()
     crew.check()
     last = {crew.written[one.place][0]: one.member for one in crew.judge().deliveries}
@@ -64,10 +58,7 @@ def flapping(context):
     crew = Workers(context, record_us=2000, assignor="cooperative-sticky")
     crew.write(140_000)
     steady = [f"m{number}" for number in range(1, 5)]
-    crew.join(steady[0])
-    crew.until_committed(steady[0])
-    for name in steady[1:]:
-        crew.join(name)
+    crew.gather(*steady)
     crew.spread(4)
     crew.until_begun(*steady)
     calm = (now_us(), now_us() + CALM_SECONDS * 1_000_000)
@@ -117,10 +108,7 @@ def slow_record(context):
     crew = Workers(context, record_us=500, work=work, settings=FINE, max_poll_ms=6500)
     count, at = 12_000, 8_000
     crew.write(count, key_of=lambda number: "slow" if number == at else f"k{number % 200}")
-    crew.join("m1")
-    crew.until_committed("m1")
-    for name in ("m2", "m3"):
-        crew.join(name, driver=context.spawn())
+    crew.gather("m1", "m2", "m3", apart=True)
     crew.until_begun("m2", "m3")
     begun = now_us()
 
@@ -151,10 +139,7 @@ def poison(context):
     crew = Workers(context, record_us=500, work={"poison_key": "bad"}, settings=FINE)
     count = 12_000
     crew.write(count, key_of=lambda number: "bad" if number == 2 * count // 3 else f"k{number % 500}")
-    crew.join("m1", driver=context.spawn())
-    crew.until_committed("m1")
-    for name in ("m2", "m3"):
-        crew.join(name, driver=context.spawn())
+    crew.gather("m1", "m2", "m3", apart=True)
     crew.spread(3)
     innocent = {place for place, (key, _) in crew.written.items() if key != "bad"}
 

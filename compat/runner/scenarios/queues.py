@@ -18,7 +18,8 @@ class Readers:
     """A group whose members commit what they were handed at once."""
 
     def __init__(self, context, topic, size, **options):
-        self.values, self.used = [], set()
+        # The number of each record that came, and from where.
+        self.came = []
         group = context.name(f"group-of-{size}")
         self.members = [
             context.consumer(f"g{size}-m{number}", group=group, topics=[topic], reset="earliest", **options)
@@ -29,8 +30,7 @@ class Readers:
         """Takes what has come."""
         for member in self.members:
             records = member.take(30)
-            self.values += [record.value for record in records]
-            self.used |= {record.partition for record in records}
+            self.came += [(int(record.value), record.partition) for record in records]
             if records:
                 member.commit()
 
@@ -43,11 +43,12 @@ class Readers:
 def _three_groups(context, **options):
     topic = context.topic("queues", PARTITIONS, **SETTINGS)
     groups = [Readers(context, topic, size, **options) for size in (1, 2, 3)]
-    written = []
+    written = 0
 
     def write(count):
-        values = [b"%d" % number for number in range(len(written), len(written) + count)]
-        written.extend(values)
+        nonlocal written
+        values = [b"%d" % number for number in range(written, written + count)]
+        written += count
         context.produce(topic, [Record(text, text, partition=at % PARTITIONS) for at, text in enumerate(values)])
 
     def pump():
@@ -60,26 +61,30 @@ def _three_groups(context, **options):
 
     def all_came():
         pump()
-        return all(set(group.values) == set(written) for group in groups)
+        return all({number for number, _ in group.came} == set(range(written)) for group in groups)
+
+    def write_to(queues, so_far=0):
+        """While nobody joins or leaves, each record comes to each group once. All from number `so_far` on come from queues in use."""
+        before = written
+        write(120)
+        context.until(40, "each group has every record", all_came)
+        for group in groups:
+            used = {partition for number, partition in group.came if number >= so_far}
+            check(used <= set(range(queues)), f"records came from partitions {sorted(used)}")
+            last = sorted(number for number, _ in group.came if number >= before)
+            check(last == list(range(before, written)), f"{len(last)} records came of the last {written - before}")
 
     # While members join, a commit may come too late for the next owner, as with Kafka: what was read comes again.
     write(60)
     spread = [[3], [1, 2], [1, 1, 1]]
     context.until(40, "three queues are shared evenly and were read", lambda: is_spread(3, spread) and all_came())
-    settled = len(written)
-    write(120)
-    context.until(40, "each group has every record", all_came)
-    for group in groups:
-        check(group.used <= {0, 1, 2}, f"records came from partitions {sorted(group.used)}")
-        of_these = sorted(value for value in group.values if int(value) >= settled)
-        check(of_these == sorted(written[settled:]), f"{len(of_these)} records came of the last {len(written) - settled}")
+    write_to(3)
 
     # The largest group has two members now: a queue goes once all groups have read it.
     groups[2].members.pop().close()
     groups[2].members.pop().close()
     context.until(40, "two queues are shared evenly", lambda: is_spread(2, [[2], [1, 1], [2]]))
-    write(120)
-    context.until(40, "each group has every record", all_came)
+    write_to(2, so_far=written)
 
 
 @scenario("queues", beyond_kafka=OURS)
