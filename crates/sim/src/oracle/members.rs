@@ -3,7 +3,7 @@
 use anabranch_core::cursor::SliceOffset;
 
 use super::commits::Key;
-use super::{Oracles, Violation, outside, progress, slices, truth, watch, work};
+use super::{Oracles, Violation, log_offset, outside, progress, slice_of, slices, truth, watch, work};
 use crate::message::{Got, Tp};
 
 impl Oracles {
@@ -19,7 +19,7 @@ impl Oracles {
     /// A member takes a record in hand: that is its delivery.
     pub fn begins(&mut self, worker: &work::Worker<'_>, tp: Tp, offset: i64) {
         let key = (worker.group.to_owned(), tp);
-        let at = SliceOffset::from_wire(offset).map_or(offset, SliceOffset::offset);
+        let at = log_offset(offset);
         let slot = self.replay.truth().of(tp).and_then(|records| records.at(at));
         self.story.add(self.step, Some(&key), || {
             let slot = slot.map_or(-1, |(_, slot)| i32::from(slot.get()));
@@ -52,8 +52,7 @@ impl Oracles {
     /// A member has got an answer to its fetch. Returns the records at or behind the position that it asked for.
     pub fn read_as_member(&mut self, reader: &slices::Reader<'_>, got: &Got) -> slices::Found {
         let key = (reader.group.to_owned(), got.tp);
-        let is_slice = |offset| SliceOffset::from_wire(offset).is_some_and(|at| at.slice().is_some());
-        if !is_slice(got.asked) {
+        if slice_of(got.asked).is_none() {
             let records = self.read(reader.who, got.tp, got.asked, got.high_watermark, &got.batches);
             let end = records.last().map_or(got.asked, |(offset, _)| offset + 1);
             return slices::Found { records, end };
@@ -74,7 +73,7 @@ impl Oracles {
                     });
                 }
                 for (offset, id) in &found.records {
-                    let at = SliceOffset::from_wire(*offset).map_or(*offset, SliceOffset::offset);
+                    let at = log_offset(*offset);
                     let verdict = self.agreement.observe(got.tp, at, *id, reader.who);
                     self.judge(verdict);
                 }

@@ -69,7 +69,7 @@ use crate::message::Tp;
 use crate::record::{self, Fate, RecordId, Sent};
 use crate::sights::Sight;
 use crate::world::World;
-use anabranch_core::cursor::SliceOffset;
+use anabranch_core::cursor::{SliceId, SliceOffset};
 use commits::Key;
 use durability::Audit;
 
@@ -101,6 +101,16 @@ impl Violation {
             ..self
         }
     }
+}
+
+/// Where in the log a position is, whether a client names it plain or in a slice.
+fn log_offset(wire: i64) -> i64 {
+    SliceOffset::from_wire(wire).map_or(wire, SliceOffset::offset)
+}
+
+/// The slice that it is in; none for a plain one.
+fn slice_of(wire: i64) -> Option<SliceId> {
+    SliceOffset::from_wire(wire)?.slice()
 }
 
 /// The judgement of an oracle.
@@ -395,7 +405,7 @@ impl Oracles {
 
     /// A member resumes a partition at its group's committed position.
     pub fn resumed(&mut self, key: &Key, position: i64) {
-        if SliceOffset::from_wire(position).is_some_and(|at| at.slice().is_some()) {
+        if slice_of(position).is_some() {
             return;
         }
         let start = self.log_start.highest(key.1);

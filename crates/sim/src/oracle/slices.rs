@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use anabranch_core::cursor::{Cursor, CursorChange, Edit, Pieces, SliceId, SliceOffset};
+use anabranch_core::cursor::{
+    Chain, ChainState, Cursor, CursorChange, Edit, Pieces, Position, SliceId, SliceOffset,
+};
 use anabranch_core::group::Coordinator;
 use anabranch_wire::batch::BatchHeader;
 use bytes::Bytes;
@@ -63,6 +65,8 @@ pub struct Slices {
     meanings: BTreeMap<(Tp, SliceId), Meaning>,
     /// The newest id of each chain.
     newest: BTreeMap<(Tp, SliceId), SliceId>,
+    /// Where each chain was from which step on.
+    positions: BTreeMap<(Tp, SliceId), Vec<(u64, Position)>>,
 }
 
 fn wrong(sentence: &'static str, detail: String) -> Verdict {
@@ -76,7 +80,11 @@ impl Slices {
             match &change.edit {
                 Edit::Grant { member, slice, .. } => {
                     self.name(key, slice.id, (member, &slice.pieces, slice.id), step)?;
+                    self.moved((key.1, slice.id), step, (slice.id, slice.start));
                 }
+                Edit::Advance {
+                    chain, front, pos, ..
+                } => self.moved((key.1, *chain), step, (*front, *pos)),
                 Edit::Succeed { chain, slice, .. } => {
                     let Some(first) = self.meanings.get(&(key.1, *chain)) else {
                         return wrong(SENTENCE, format!("{key:?}: chain {} is not known", chain.get()));
@@ -93,6 +101,11 @@ impl Slices {
             }
         }
         Ok(())
+    }
+
+    fn moved(&mut self, chain: (Tp, SliceId), step: u64, (slice, offset): (SliceId, i64)) {
+        let to = Position { slice, offset };
+        self.positions.entry(chain).or_default().push((step, to));
     }
 
     fn name(
@@ -218,52 +231,54 @@ impl Slices {
         began: u64,
         groups: &Coordinator,
     ) -> Verdict {
-        let Some(id) = at.slice() else {
-            return self.told_plain(reader, tp, at, began, groups);
+        let fact = match at.slice() {
+            None => self.held_since(reader, tp, began, groups),
+            Some(id) => {
+                let name = self.meaning(reader, tp, id)?.name;
+                let told = Position {
+                    slice: id,
+                    offset: at.offset(),
+                };
+                self.beside((tp, name), told, began, groups, reader.group)
+            }
         };
-        self.meaning(reader, tp, id)?;
-        let Some((_, chain)) = chain_with(groups, reader.group, tp, id) else {
-            return Ok(());
-        };
-        // It may have gone on since, but never less far than what is told.
-        let position = chain.position();
-        if (id, at.offset()) <= (position.slice, position.offset) {
-            return Ok(());
-        }
+        let Some(fact) = fact else { return Ok(()) };
         let detail = format!(
-            "{} ({}) is told {at:?} of {tp:?}; it is at {position:?}",
+            "{} ({}) is told {at:?} of {tp:?}, and {fact}",
             reader.who, reader.member
         );
         wrong(POSITION, detail)
     }
 
     /// A plain offset is no answer for somebody who held a slice before it asked, and holds it still.
-    fn told_plain(
+    fn held_since(&self, reader: &Reader<'_>, tp: Tp, began: u64, groups: &Coordinator) -> Option<String> {
+        let Cursor::Divided(divided) = cursor(groups, reader.group, tp)? else {
+            return None;
+        };
+        let (name, chain) = divided.chain_of(reader.member)?;
+        let since = self.meanings.get(&(tp, name))?.step;
+        let is_so = chain.state() == ChainState::Held && since < began;
+        is_so.then(|| format!("holds chain {}", name.get()))
+    }
+
+    /// A position that a chain neither had when it was asked for nor has passed since. It may have gone on since, but never
+    /// less far than what is told.
+    fn beside(
         &self,
-        reader: &Reader<'_>,
-        tp: Tp,
-        at: SliceOffset,
+        (tp, name): (Tp, SliceId),
+        told: Position,
         began: u64,
         groups: &Coordinator,
-    ) -> Verdict {
-        let Some(Cursor::Divided(divided)) = cursor(groups, reader.group, tp) else {
-            return Ok(());
-        };
-        let Some((name, chain)) = divided.chain_of(reader.member) else {
-            return Ok(());
-        };
-        let is_held = chain.state() == anabranch_core::cursor::ChainState::Held;
-        let since = self.meanings.get(&(tp, name)).map(|meaning| meaning.step);
-        if is_held && since.is_some_and(|since| since < began) {
-            let detail = format!(
-                "{} ({}) holds chain {} of {tp:?} and is told {at:?}",
-                reader.who,
-                reader.member,
-                name.get()
-            );
-            return wrong(POSITION, detail);
+        group: &str,
+    ) -> Option<String> {
+        let history = self.positions.get(&(tp, name)).map_or(&[][..], Vec::as_slice);
+        let then = history.iter().rev().find(|(step, _)| *step < began);
+        if let Some((step, then)) = then.filter(|(_, then)| told < *then) {
+            return Some(format!("was at {then:?} since step {step}"));
         }
-        Ok(())
+        let (_, chain) = chain_with(groups, group, tp, told.slice)?;
+        let now = chain.position();
+        (told > now).then(|| format!("is at {now:?}"))
     }
 
     /// A commit of a member is acknowledged. `groups` is what is durable.
@@ -272,7 +287,7 @@ impl Slices {
         let Some((_, chain)) = chain_with(groups, &key.0, key.1, id) else {
             return Ok(());
         };
-        if chain.member() != member || chain.state() != anabranch_core::cursor::ChainState::Held {
+        if chain.member() != member || chain.state() != ChainState::Held {
             return Ok(());
         }
         let slice = chain.slices().iter().find(|slice| slice.id == id);
@@ -306,12 +321,7 @@ fn cursor<'a>(groups: &'a Coordinator, group: &str, tp: Tp) -> Option<&'a Cursor
     groups.groups().get(group)?.cursors.get(&tp)
 }
 
-fn chain_with<'a>(
-    groups: &'a Coordinator,
-    group: &str,
-    tp: Tp,
-    id: SliceId,
-) -> Option<(SliceId, &'a anabranch_core::cursor::Chain)> {
+fn chain_with<'a>(groups: &'a Coordinator, group: &str, tp: Tp, id: SliceId) -> Option<(SliceId, &'a Chain)> {
     match cursor(groups, group, tp)? {
         Cursor::Divided(divided) => divided.chain_with(id),
         Cursor::Plain(_) => None,
@@ -379,6 +389,42 @@ mod tests {
         };
         oracle.edited(&key, &[next(7)], 3).unwrap();
         assert!(oracle.edited(&key, &[next(6)], 4).is_err(), "smaller");
+    }
+
+    #[test]
+    fn a_position_that_was_passed_before_it_was_asked_for_is_not_told() {
+        let (key, mut oracle) = (("g".to_owned(), Tp::default()), Slices::default());
+        oracle.edited(&key, &[granted(5, &SlotSet::all())], 10).unwrap();
+        let id = SliceId::new(5).unwrap();
+        let advanced = |pos| CursorChange {
+            version: 2,
+            edit: Edit::Advance {
+                chain: id,
+                front: id,
+                pos,
+                closed: Vec::new(),
+                opened: SlotSet::empty(),
+                note: None,
+            },
+        };
+        oracle.edited(&key, &[advanced(4)], 20).unwrap();
+        oracle.edited(&key, &[advanced(9)], 30).unwrap();
+        let groups = Coordinator::default();
+        let reader = Reader {
+            who: "a member",
+            group: "g",
+            member: "m",
+            is_member: true,
+        };
+        let told = |at, began| {
+            let at = SliceOffset::new(Some(id), at).unwrap();
+            oracle.told(&reader, key.1, at, began, &groups)
+        };
+        told(0, 20).unwrap();
+        assert!(told(3, 25).is_err());
+        told(4, 30).unwrap();
+        assert!(told(4, 31).is_err());
+        told(9, 31).unwrap();
     }
 
     #[test]
