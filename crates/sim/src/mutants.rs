@@ -29,13 +29,19 @@ pub enum Caught {
 /// names of those that were not caught and should have been.
 ///
 /// # Errors
-/// Those of writing.
+/// Those of writing; and a name that no mutant has.
 pub fn run(out: &mut impl Write, first: u64, seeds: u64, only: Option<&str>) -> std::io::Result<Vec<String>> {
     let mut missed = Vec::new();
-    let chosen = Fault::ALL
-        .iter()
-        .chain(Fault::AROUND)
-        .filter(|fault| only.is_none_or(|only| format!("{fault:?}") == only));
+    let is_chosen = |fault: &&Fault| only.is_none_or(|only| format!("{fault:?}") == only);
+    let all = || Fault::ALL.iter().chain(Fault::AROUND);
+    let chosen: Vec<&Fault> = all().filter(is_chosen).collect();
+    if chosen.is_empty() {
+        let names: Vec<&Fault> = all().collect();
+        return Err(std::io::Error::other(format!(
+            "no mutant is called {}; there are {names:?}",
+            only.unwrap_or_default()
+        )));
+    }
     // The broker's own assertions are a way to be caught: their words are not needed.
     std::panic::set_hook(Box::new(|_| {}));
     for fault in chosen {
@@ -77,4 +83,17 @@ fn catch(fault: Fault, first: u64, seeds: u64) -> Caught {
         seed += 1;
     }
     Caught::Not
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_no_mutant_has_is_no_success() {
+        let tried = run(&mut Vec::new(), 1, 0, Some("NoSuchRule"));
+        assert!(tried.unwrap_err().to_string().contains("GrantBeforeFence"));
+        let missed = run(&mut Vec::new(), 1, 0, Some("GrantBeforeFence"));
+        assert_eq!(missed.unwrap(), ["GrantBeforeFence"], "in no seed at all");
+    }
 }
