@@ -20,7 +20,12 @@ pub(crate) fn committed(address: &str) -> Result<i64> {
     ensure!(size <= ANSWER_BYTES_MAX, "an answer of {size} bytes");
     let mut answer = vec![0; size as usize];
     stream.read_exact(&mut answer)?;
-    offset(&answer).context("the answer to OffsetFetch is cut off")
+    let (offset, error) = read(&answer).context("the answer to OffsetFetch is cut off")?;
+    ensure!(
+        error == 0,
+        "OffsetFetch of {GROUP} is answered with error {error}"
+    );
+    Ok(offset)
 }
 
 /// OffsetFetch version 1, with its header and size.
@@ -44,26 +49,39 @@ fn text(body: &mut Vec<u8>, text: &str) {
     body.extend(text.as_bytes());
 }
 
-/// The offset in the answer: behind the correlation id, the number of topics, the name, the number of partitions and the partition.
-fn offset(answer: &[u8]) -> Option<i64> {
+/// The offset and the error in the answer: behind the correlation id, the number of topics, the name, the number of partitions
+/// and the partition; between them is a text.
+fn read(answer: &[u8]) -> Option<(i64, i16)> {
     let at = 4 + 4 + 2 + TOPIC.len() + 4 + 4;
-    let bytes = answer.get(at..at + 8)?;
-    Some(i64::from_be_bytes(bytes.try_into().ok()?))
+    let (offset, rest) = answer.get(at..)?.split_first_chunk()?;
+    let (text, rest) = rest.split_first_chunk()?;
+    // None at all has the length -1.
+    let text = usize::try_from(i16::from_be_bytes(*text)).unwrap_or(0);
+    let error = rest.get(text..)?.first_chunk()?;
+    Some((i64::from_be_bytes(*offset), i16::from_be_bytes(*error)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_answer_gives_its_offset_and_a_short_one_none() {
+    fn answer(text: &[u8], error: i16) -> Vec<u8> {
         let mut answer = vec![0, 0, 0, 0, 0, 0, 0, 1];
-        text(&mut answer, TOPIC);
+        super::text(&mut answer, TOPIC);
         answer.extend([0, 0, 0, 1, 0, 0, 0, 0]);
         answer.extend(4_711_i64.to_be_bytes());
-        // No text, no error.
-        answer.extend([0xff, 0xff, 0, 0]);
-        assert_eq!(offset(&answer), Some(4_711));
-        assert_eq!(offset(&answer[..20]), None);
+        answer.extend(text);
+        answer.extend(error.to_be_bytes());
+        answer
+    }
+
+    #[test]
+    fn an_answer_gives_its_offset_and_error_and_a_short_one_nothing() {
+        assert_eq!(read(&answer(&[0xff, 0xff], 0)), Some((4_711, 0)));
+        let whole = answer(&[0, 3, b'a', b'b', b'c'], 16);
+        assert_eq!(read(&whole), Some((4_711, 16)));
+        for size in 0..whole.len() {
+            assert_eq!(read(&whole[..size]), None);
+        }
     }
 }
