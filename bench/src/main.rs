@@ -4,6 +4,7 @@
 //! run: for each round, for each contender (forwards, then backwards):
 //!   wait for quiet -> level the field -> sync probe -> start on empty data -> warm up -> cases -> stop
 //! table: rows of (number, contender, compared with, target)   report: medians of per-round ratios
+//! results: what is known, by id and contender, and where it is written
 //! ```
 //!
 //! The load is a raw driver over prepared bytes (`drive`), since ordinary clients are slower than the brokers; they
@@ -15,6 +16,7 @@ mod drive;
 mod elastic;
 mod machine;
 mod report;
+mod results;
 mod run;
 mod table;
 
@@ -22,9 +24,8 @@ use anyhow::{Context, Result, bail};
 use broker::Places;
 use case::Scale;
 use clap::{Args, Parser, Subcommand};
-use elastic::report::Elastic;
-use machine::Machine;
-use report::{Report, Round};
+use report::Round;
+use results::{Results, SECTIONS};
 use run::Plan;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -41,9 +42,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Measure, print the table, write RESULTS.md and results.json
+    /// Measure, print the tables, write RESULTS.md and the numbers beside it
     Run(Box<RunArgs>),
-    /// Write RESULTS.md anew from results.json, after the rules of the table have changed
+    /// Write RESULTS.md anew from what was measured, after the rules of the table have changed
     Table,
 }
 
@@ -115,8 +116,10 @@ pub(crate) fn say(line: &str) {
 
 fn table_anew() -> Result<()> {
     let bench = Path::new(env!("CARGO_MANIFEST_DIR"));
-    Report::read(bench)?.write(bench)?;
-    Elastic::read(bench)?.write(bench)
+    for section in &SECTIONS {
+        Results::read(section, bench)?.write(section, bench)?;
+    }
+    Ok(())
 }
 
 fn run(args: &RunArgs) -> Result<()> {
@@ -156,46 +159,26 @@ fn run(args: &RunArgs) -> Result<()> {
         who: args.who.clone(),
     }
     .run()?;
-    keep(args, bench, rounds)
+    keep(args, bench, &rounds)
 }
 
-/// Prints what was measured, and writes it down unless told not to.
-fn keep(args: &RunArgs, bench: &Path, mut rounds: Vec<Round>) -> Result<()> {
+/// Prints what is known now, and writes it down unless told not to.
+fn keep(args: &RunArgs, bench: &Path, rounds: &[Round]) -> Result<()> {
     let words: Vec<String> = std::env::args().skip(2).collect();
     let command = format!("cargo xtask bench {}", measured(&words))
         .trim()
         .to_owned();
-    let mut elastic = Elastic::read(bench)?;
-    let of_elastic = |round: &Round| {
-        round
-            .metrics()
-            .any(|metric| elastic::report::id_of(metric).is_some())
-    };
-    if rounds.iter().any(of_elastic) {
-        elastic.take(&rounds, &command, KAFKA, args.note.as_deref());
-        say(&elastic.markdown());
+    for section in &SECTIONS {
+        let mut results = Results::read(section, bench)?;
+        if !results.take(section, rounds, &command, KAFKA, args.note.as_deref()) {
+            continue;
+        }
+        say(&results.markdown(section));
         if !args.dry {
-            elastic.write(bench)?;
+            results.write(section, bench)?;
         }
     }
-    for numbers in rounds.iter_mut().flat_map(|round| round.numbers.values_mut()) {
-        numbers.retain(|metric, _| elastic::report::id_of(metric).is_none());
-    }
-    if rounds.iter().all(|round| round.metrics().next().is_none()) {
-        return Ok(());
-    }
-    let report = Report {
-        machine: Machine::read(),
-        command,
-        kafka: KAFKA.into(),
-        lines: report::lines(&rounds),
-        rounds,
-    };
-    say(&report.markdown());
-    if !args.dry {
-        report.write(bench)?;
-    }
-    let broken = report.broken();
+    let broken = report::broken(&report::lines(rounds, |_, _, _| true));
     if !broken.is_empty() {
         bail!("promised and not met: {}", broken.join("; "));
     }

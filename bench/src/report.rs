@@ -1,12 +1,10 @@
-//! From rounds of numbers to ratios, a printed table and files.
+//! From rounds of numbers to the rows of the table, and a table into its place in RESULTS.md.
 
 use crate::broker::Contender;
 use crate::case::Numbers;
 use crate::elastic;
-use crate::machine::Machine;
 use crate::table::{Against, ROWS, Row};
 use anyhow::{Context, Result};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -15,18 +13,13 @@ use std::path::Path;
 /// A median this far behind the schedule means that records wait for those before them, whatever the processor shows.
 const BACKLOG_P50_US: f64 = 100_000.0;
 
-/// The heading under which the broker's results stand in RESULTS.md.
-const HEADING: &str = "# Benchmark results";
-
 /// Everything measured in one round.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Round {
     /// Numbers by contender.
     pub(crate) numbers: BTreeMap<String, Numbers>,
     /// Sync probe before each contender: median and 99th percentile in microseconds.
     pub(crate) sync_probe_us: BTreeMap<String, (f64, f64)>,
-    /// Share of the machine that others took while each contender was measured.
-    pub(crate) foreign_share: BTreeMap<String, f64>,
 }
 
 impl Round {
@@ -76,7 +69,7 @@ impl Round {
 }
 
 /// A row with its values over the rounds.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub(crate) struct Line {
     id: &'static str,
     what: &'static str,
@@ -88,23 +81,25 @@ pub(crate) struct Line {
     min: f64,
     max: f64,
     met: bool,
+    /// Whether both sides were measured by one command.
+    is_of_one_run: bool,
 }
 
-/// All of a run.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Report {
-    pub(crate) machine: Machine,
-    pub(crate) command: String,
-    pub(crate) kafka: String,
-    #[serde(skip_deserializing)]
-    pub(crate) lines: Vec<Line>,
-    pub(crate) rounds: Vec<Round>,
-}
-
-/// Computes every row that the rounds have numbers for.
-pub(crate) fn lines(rounds: &[Round]) -> Vec<Line> {
+/// Computes every row that the rounds have numbers for. `of_one_run` says whether a number of two contenders is of one command.
+pub(crate) fn lines(rounds: &[Round], of_one_run: impl Fn(&str, Contender, Contender) -> bool) -> Vec<Line> {
     let rows = ROWS.iter().chain(elastic::rows::ROWS);
-    rows.filter_map(|row| line(row, rounds)).collect()
+    rows.filter_map(|row| {
+        let is_of_one_run = match row.against {
+            Against::AtLeast(other, _) | Against::AtMost(other, _) => of_one_run(row.metric, row.who, other),
+            Against::Absolute(_) | Against::AbsoluteAtLeast(_) => true,
+        };
+        let line = line(row, rounds)?;
+        Some(Line {
+            is_of_one_run,
+            ..line
+        })
+    })
+    .collect()
 }
 
 fn line(row: &Row, rounds: &[Round]) -> Option<Line> {
@@ -141,6 +136,7 @@ fn line(row: &Row, rounds: &[Round]) -> Option<Line> {
         min: first,
         max: last,
         met,
+        is_of_one_run: true,
     })
 }
 
@@ -150,7 +146,7 @@ pub(crate) fn table(lines: &[Line], text: &mut String) {
     for line in lines {
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {}{} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {}{} | {} | {} | {} | {}{} |",
             line.id,
             line.what,
             line.who,
@@ -160,7 +156,8 @@ pub(crate) fn table(lines: &[Line], text: &mut String) {
             short(line.median),
             short(line.min),
             short(line.max),
-            if line.met { "yes" } else { "no" }
+            if line.met { "yes" } else { "no" },
+            if line.is_of_one_run { "" } else { ", two runs" }
         );
     }
 }
@@ -189,102 +186,12 @@ fn spliced(text: &str, heading: &str, part: &str) -> String {
     parts.join("\n\n") + "\n"
 }
 
-impl Report {
-    /// The table as Markdown.
-    pub(crate) fn markdown(&self) -> String {
-        let mut text = format!("{HEADING}\n\n");
-        let machine = &self.machine;
-        let _ = writeln!(
-            text,
-            "`{}` on {} cores ({}), {} GB, Linux {}; Apache Kafka {}; {} rounds.\n\
-             Contenders: *durable* (acknowledges after fdatasync: the default), *relaxed*, *K0* (stock Kafka, never syncs),\n\
-             *K1* (Kafka with a sync for each append). How it is measured: [README](README.md).\n",
-            self.command,
-            machine.cores,
-            machine.cpu,
-            machine.memory_gb,
-            machine.kernel,
-            self.kafka,
-            self.rounds.len()
-        );
-        table(&self.lines, &mut text);
-        text.push_str(
-            "\nA rate that one side could not keep is not compared (`saturated`, or a median over 100 ms).\n",
-        );
-        if self.rounds.len() < 5 {
-            text.push_str("\n**Fewer than five rounds: rough numbers, not a verdict. A quick run stores 1 GB before\nthe restart of R1; the promise is for 10 GB.**\n");
-        }
-        text.push_str("\n## Medians\n\n| number | durable | relaxed | K0 | K1 |\n|---|---|---|---|---|\n");
-        for metric in self.metrics() {
-            let cells: Vec<String> = [
-                Contender::Durable,
-                Contender::Relaxed,
-                Contender::KafkaStock,
-                Contender::KafkaSync,
-            ]
-            .iter()
-            .map(|who| self.median(*who, &metric).map_or_else(|| "-".into(), short))
-            .collect();
-            let _ = writeln!(text, "| {metric} | {} |", cells.join(" | "));
-        }
-        text.push_str("\n## Probes\n\nSync probe (16 KiB write + fdatasync on written blocks, p50 / p99 in us) and foreign CPU share, by round:\n\n");
-        for (number, round) in self.rounds.iter().enumerate() {
-            let probes: Vec<String> = round
-                .sync_probe_us
-                .iter()
-                .map(|(who, (p50, p99))| {
-                    let foreign = round.foreign_share.get(who).copied().unwrap_or(0.0) * 100.0;
-                    format!("{who} {p50:.0}/{p99:.0}, {foreign:.0} %")
-                })
-                .collect();
-            let _ = writeln!(text, "- round {}: {}", number + 1, probes.join("; "));
-        }
-        text
-    }
-
-    fn metrics(&self) -> Vec<String> {
-        let all = self.rounds.iter().flat_map(Round::metrics);
-        all.cloned()
-            .collect::<std::collections::BTreeSet<_>>()
-            .into_iter()
-            .collect()
-    }
-
-    fn median(&self, who: Contender, metric: &str) -> Option<f64> {
-        let mut values: Vec<f64> = self
-            .rounds
-            .iter()
-            .filter_map(|round| round.number(who, metric))
-            .collect();
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied()
-    }
-
-    /// Reads `results.json` and computes the lines anew, as the rules are now.
-    pub(crate) fn read(folder: &Path) -> Result<Self> {
-        let text = fs::read_to_string(folder.join("results.json")).context("cannot read results.json")?;
-        let mut report: Self = serde_json::from_str(&text).context("results.json is not of this program")?;
-        report.lines = lines(&report.rounds);
-        Ok(report)
-    }
-
-    /// Writes `results.json`, and the text into its place in `RESULTS.md`.
-    pub(crate) fn write(&self, folder: &Path) -> Result<()> {
-        splice(folder, HEADING, &self.markdown())?;
-        fs::write(
-            folder.join("results.json"),
-            serde_json::to_string_pretty(self)? + "\n",
-        )
-        .context("cannot write results.json")
-    }
-
-    /// Promised rows that were not met.
-    pub(crate) fn broken(&self) -> Vec<String> {
-        let broken = self.lines.iter().filter(|line| line.promised && !line.met);
-        broken
-            .map(|line| format!("{} {} ({}): {}", line.id, line.what, line.who, short(line.median)))
-            .collect()
-    }
+/// Promised rows of these that were not met.
+pub(crate) fn broken(lines: &[Line]) -> Vec<String> {
+    let broken = lines.iter().filter(|line| line.promised && !line.met);
+    broken
+        .map(|line| format!("{} {} ({}): {}", line.id, line.what, line.who, short(line.median)))
+        .collect()
 }
 
 /// A number with about three digits.
@@ -331,7 +238,7 @@ mod tests {
                 ..Round::default()
             }
         };
-        let compared = |round: Round| lines(&[round]).iter().any(|line| line.id == "L1");
+        let compared = |round: Round| lines(&[round], |_, _, _| true).iter().any(|line| line.id == "L1");
         assert!(compared(round(0.0, 500.0)));
         assert!(!compared(round(1.0, 500.0)), "the broker's core was full");
         assert!(!compared(round(0.0, 15e6)), "the backlog only grew");
@@ -356,7 +263,7 @@ mod tests {
         let good = || round(200.0, 100.0);
         let bad = || round(100.0, 100.0);
         let of = |rounds: &[Round]| {
-            lines(rounds)
+            lines(rounds, |_, _, _| true)
                 .into_iter()
                 .find(|line| line.promised)
                 .map(|line| line.met)

@@ -8,6 +8,7 @@ use crate::report::Round;
 use crate::say;
 use crate::table::wanted;
 use anyhow::{Context, Result};
+use std::collections::BTreeSet;
 
 /// Gigabytes touched and freed before each contender.
 const LEVEL_GB: usize = 6;
@@ -69,21 +70,18 @@ impl Plan {
             for (name, value) in &numbers {
                 say(&format!("  {name} = {value:.3}"));
             }
-            let foreign = measured.with_context(|| format!("measuring {}", contender.name()))?;
+            measured.with_context(|| format!("measuring {}", contender.name()))?;
             round.numbers.insert(contender.name().into(), numbers);
             round.sync_probe_us.insert(contender.name().into(), probe);
-            round.foreign_share.insert(contender.name().into(), foreign);
         }
         Ok(round)
     }
 
-    /// All cases of one contender; returns the share of the machine that others took during the loads.
-    fn measure(&self, contender: Contender, numbers: &mut Numbers) -> Result<f64> {
-        let foreign = if self.wants("P1 P2 P3 P4 P5 P6 P8 C1 C2 U1") {
-            self.loads(contender, numbers)?
-        } else {
-            0.0
-        };
+    /// All cases of one contender.
+    fn measure(&self, contender: Contender, numbers: &mut Numbers) -> Result<()> {
+        if self.wants("P1 P2 P3 P4 P5 P6 P8 C1 C2 U1") {
+            self.loads(contender, numbers)?;
+        }
         if self.wants("L1 L2 L3") {
             // The driver's half of the split layout; the broker is started on core 0.
             crate::pin(Some(1))?;
@@ -100,10 +98,10 @@ impl Plan {
             };
             elastic::run(stage, &|id| wanted(&self.only, id), numbers)?;
         }
-        Ok(foreign)
+        Ok(())
     }
 
-    fn loads(&self, contender: Contender, numbers: &mut Numbers) -> Result<f64> {
+    fn loads(&self, contender: Contender, numbers: &mut Numbers) -> Result<()> {
         let broker = Broker::fresh(contender, &self.places, None)?;
         throughput::warm_up(&broker, self.scale).context("warm-up")?;
         let foreign = Foreign::begin(broker.cpu_seconds() + own_cpu_seconds());
@@ -115,11 +113,16 @@ impl Plan {
             throughput::catch_up(&broker, self.scale, numbers).context("C2")?;
         }
         let share = foreign.share(broker.cpu_seconds() + own_cpu_seconds());
+        let ids = numbers
+            .keys()
+            .filter_map(|metric| metric.split(['.', '_']).next());
+        let ids: BTreeSet<String> = ids.map(str::to_owned).collect();
+        numbers.extend(ids.into_iter().map(|id| (format!("{id}.foreign_share"), share)));
         if self.wants("P6") && matches!(contender, Contender::Durable | Contender::KafkaStock) {
             let part = if self.scale.rounds > 1 { 1.0 } else { 0.3 };
             clients::run(&broker, &self.places, part, numbers).context("P6")?;
         }
-        Ok(share)
+        Ok(())
     }
 
     fn lives(&self, contender: Contender, numbers: &mut Numbers) -> Result<()> {

@@ -33,7 +33,6 @@ mod load;
 mod merge;
 mod queues;
 mod raw;
-pub(crate) mod report;
 pub(crate) mod rows;
 mod share;
 mod split;
