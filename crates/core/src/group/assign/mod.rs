@@ -3,7 +3,8 @@
 //! The server assigns for both protocols. What members ask for chooses the [`Assignor`]: a member of the consumer
 //! protocol by name, a classic member by the first of its protocols that is known here. Three plans exist: *range*
 //! (equal partitions of several topics meet at one member), *round robin*, and *sticky* (balanced, and moves as
-//! little as possible; it also serves "uniform" and "cooperative-sticky").
+//! little as possible; it also serves "uniform" and "cooperative-sticky"). All three give every member as many queues of a
+//! topic in queue mode as any other, one at most excepted.
 
 mod range;
 mod round_robin;
@@ -119,6 +120,9 @@ pub(crate) struct Topic {
     pub(crate) partitions: i32,
     /// Partitions that nobody is to be given: queues without anything to read.
     pub(crate) closed: BTreeSet<i32>,
+    /// Whether the topic is in queue mode: each member is to have as many of its queues as any other, whatever it has of
+    /// other topics.
+    pub(crate) is_queued: bool,
 }
 
 /// A member to assign to.

@@ -4,20 +4,58 @@
 //! member gives up only what exceeds its share: a leaver moves its own partitions only, a newcomer draws at most the
 //! excess. With unequal subscriptions the same greedy deal is followed by single moves from a fuller to an emptier
 //! subscriber of the same topic, until no move improves the balance.
+//!
+//! A topic in queue mode is balanced by itself, before the others: its queues are as many as there are instances, so that
+//! each is to have one of them, whatever it has of other topics. Where the members cannot have equally many, those get one
+//! more that have least of the topics before.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Plan, Problem, give};
+use super::{Partitions, Plan, Problem, Topic, give};
 use crate::ids::TopicId;
 
 pub(super) fn assign(problem: &Problem) -> Plan {
+    let (queued, others): (Vec<&Topic>, Vec<&Topic>) =
+        problem.topics.iter().partition(|topic| topic.is_queued);
+    let mut plan = problem.empty_plan();
+    if queued.is_empty() {
+        return balanced(problem, &plan);
+    }
+    let mut parts: Vec<Vec<&Topic>> = queued.into_iter().map(|topic| vec![topic]).collect();
+    parts.push(others);
+    for topics in parts {
+        for (id, mut has) in balanced(&only(problem, &topics), &plan) {
+            plan.entry(id).or_default().append(&mut has);
+        }
+    }
+    plan
+}
+
+/// What of a problem some of its topics are.
+fn only(problem: &Problem, topics: &[&Topic]) -> Problem {
+    let ids: BTreeSet<TopicId> = topics.iter().map(|topic| topic.id).collect();
+    let mut members = problem.members.clone();
+    members.retain(|_, seeker| {
+        seeker.topics.retain(|topic| ids.contains(topic));
+        !seeker.topics.is_empty()
+    });
+    Problem {
+        topics: topics.iter().map(|topic| (*topic).clone()).collect(),
+        members,
+        shared: problem.shared.clone(),
+    }
+}
+
+/// The plan of a problem that is balanced as a whole. What members have besides decides between those that are equal.
+fn balanced(problem: &Problem, besides: &Plan) -> Plan {
     let mut plan = problem.empty_plan();
     let mut open = keep(problem, &mut plan);
-    let shares = equal_shares(problem, &plan);
+    let shares = equal_shares(problem, &plan, besides);
     for (id, share) in shares.iter().flatten() {
         trim(&mut plan, id, *share, &mut open);
     }
-    deal(problem, &mut plan, &open);
+    deal(problem, &mut plan, besides, &open);
     if shares.is_none() {
         level(problem, &mut plan);
     }
@@ -56,7 +94,7 @@ fn keep(problem: &Problem, plan: &mut Plan) -> BTreeSet<(TopicId, i32)> {
 }
 
 /// How much each member may keep at most, if all subscribe to the same topics.
-fn equal_shares(problem: &Problem, plan: &Plan) -> Option<BTreeMap<String, usize>> {
+fn equal_shares(problem: &Problem, plan: &Plan, besides: &Plan) -> Option<BTreeMap<String, usize>> {
     let mut seekers = problem.members.values();
     let first = &seekers.next()?.topics;
     if !seekers.all(|seeker| seeker.topics == *first) {
@@ -69,15 +107,10 @@ fn equal_shares(problem: &Problem, plan: &Plan) -> Option<BTreeMap<String, usize
         .map(|topic| problem.open(topic).len())
         .sum();
     let (each, more) = (total / problem.members.len(), total % problem.members.len());
-    let mut by_load: Vec<_> = plan.iter().map(|(id, has)| (load(has), id)).collect();
-    by_load.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
-    Some(
-        by_load
-            .into_iter()
-            .enumerate()
-            .map(|(rank, (_, id))| (id.clone(), each + usize::from(rank < more)))
-            .collect(),
-    )
+    let mut by_load: Vec<_> = plan.keys().collect();
+    by_load.sort_by_key(|id| (Reverse(load_of(plan, id)), load_of(besides, id), *id));
+    let share = |(rank, id): (usize, &String)| (id.clone(), each + usize::from(rank < more));
+    Some(by_load.into_iter().enumerate().map(share).collect())
 }
 
 /// Takes the highest partitions of a member away until it has no more than its share.
@@ -103,16 +136,13 @@ fn trim(plan: &mut Plan, id: &str, share: usize, open: &mut BTreeSet<(TopicId, i
 }
 
 /// Deals the open partitions: topics with the fewest subscribers first, each to its emptiest subscriber.
-fn deal(problem: &Problem, plan: &mut Plan, open: &BTreeSet<(TopicId, i32)>) {
+fn deal(problem: &Problem, plan: &mut Plan, besides: &Plan, open: &BTreeSet<(TopicId, i32)>) {
     let takers = takers(problem);
     let mut order: Vec<_> = open.iter().copied().collect();
     order.sort_by_key(|(topic, partition)| (takers.get(topic).map_or(0, Vec::len), *topic, *partition));
-    let mut queues: BTreeMap<&Vec<&String>, BTreeSet<(usize, &String)>> = BTreeMap::new();
-    let mut loads: BTreeMap<&String, usize> = problem
-        .members
-        .keys()
-        .map(|id| (id, plan.get(id).map_or(0, load)))
-        .collect();
+    let mut queues: BTreeMap<&Vec<&String>, BTreeSet<(Loads, &String)>> = BTreeMap::new();
+    let loads = |id| (load_of(plan, id), load_of(besides, id));
+    let mut loads: BTreeMap<&String, Loads> = problem.members.keys().map(|id| (id, loads(id))).collect();
     for (topic, partition) in order {
         let Some(group) = takers.get(&topic) else { continue };
         // One queue per distinct set of subscribers; entries that another queue made stale are refreshed.
@@ -126,8 +156,9 @@ fn deal(problem: &Problem, plan: &mut Plan, open: &BTreeSet<(TopicId, i32)>) {
                 continue;
             }
             give(plan, id, topic, partition);
-            loads.insert(id, now + 1);
-            queue.insert((now + 1, id));
+            let more = (now.0 + 1, now.1);
+            loads.insert(id, more);
+            queue.insert((more, id));
             break;
         }
     }
@@ -190,10 +221,17 @@ fn takers(problem: &Problem) -> BTreeMap<TopicId, Vec<&String>> {
     takers
 }
 
-fn count(loads: &BTreeMap<&String, usize>, id: &String) -> usize {
-    loads.get(id).copied().unwrap_or(0)
+/// How many partitions a member has, and how many besides.
+type Loads = (usize, usize);
+
+fn count(loads: &BTreeMap<&String, Loads>, id: &String) -> Loads {
+    loads.get(id).copied().unwrap_or_default()
 }
 
-fn load(has: &super::Partitions) -> usize {
+fn load_of(plan: &Plan, id: &String) -> usize {
+    plan.get(id).map_or(0, load)
+}
+
+fn load(has: &Partitions) -> usize {
     has.values().map(BTreeSet::len).sum()
 }

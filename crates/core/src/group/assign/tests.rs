@@ -19,6 +19,7 @@ fn problem(topics: &[i32], members: &[(&str, &[u8])]) -> Problem {
             id: id(number),
             partitions,
             closed: BTreeSet::new(),
+            is_queued: false,
         })
         .collect();
     let seeker = |wants: &[u8]| Seeker {
@@ -133,6 +134,53 @@ fn who_had_most_keeps_the_odd_one() {
     );
 }
 
+/// How many queues of a topic each member has that subscribes to it.
+fn queues_of(problem: &Problem, plan: &Plan, topic: u8) -> Vec<usize> {
+    let wants = |member: &&String| problem.members[*member].topics.contains(&id(topic));
+    let members = plan.keys().filter(wants);
+    members
+        .map(|member| plan[member].get(&id(topic)).map_or(0, BTreeSet::len))
+        .collect()
+}
+
+#[test]
+fn each_member_has_as_many_queues_of_each_topic() {
+    let mut problem = problem(&[3, 3], &[("a", &[0, 1]), ("b", &[0, 1]), ("c", &[0, 1])]);
+    for topic in &mut problem.topics {
+        topic.is_queued = true;
+    }
+    // The total is right, and what everybody had is kept where the number of partitions is all that counts.
+    for (member, queues, others) in [
+        ("a", vec![0, 1], vec![]),
+        ("b", vec![2], vec![0]),
+        ("c", vec![], vec![1, 2]),
+    ] {
+        let had = [(id(0), queues), (id(1), others)].map(|(topic, list)| (topic, list.into_iter().collect()));
+        let mut had: Partitions = had.into();
+        had.retain(|_, set: &mut BTreeSet<i32>| !set.is_empty());
+        problem.members.get_mut(member).unwrap().previous = had;
+    }
+    let plan = assign(Assignor::Sticky, &problem);
+    for topic in [0, 1] {
+        assert_eq!(queues_of(&problem, &plan, topic), [1, 1, 1], "{plan:?}");
+    }
+    assert_eq!(
+        of(&plan, "b"),
+        [(0, vec![2]), (1, vec![0])],
+        "who had its share keeps it"
+    );
+}
+
+#[test]
+fn who_has_the_odd_queue_of_one_topic_has_not_that_of_the_next() {
+    let mut problem = problem(&[3, 3], &[("a", &[0, 1]), ("b", &[0, 1])]);
+    for topic in &mut problem.topics {
+        topic.is_queued = true;
+    }
+    let plan = assign(Assignor::Sticky, &problem);
+    assert_eq!(plan.values().map(load).collect::<Vec<_>>(), [3, 3], "{plan:?}");
+}
+
 #[test]
 fn names_lead_to_plans() {
     for (name, assignor) in [
@@ -191,6 +239,7 @@ fn any_problem() -> impl Strategy<Value = Problem> {
                 id: id(number),
                 partitions,
                 closed: BTreeSet::new(),
+                is_queued: false,
             })
             .collect();
         let exists = |number: &u8| usize::from(*number) < count;
@@ -218,6 +267,22 @@ fn any_problem() -> impl Strategy<Value = Problem> {
     })
 }
 
+/// Some of its topics are in queue mode, where some of the queues are not assigned.
+fn with_queues(problem: Problem) -> impl Strategy<Value = Problem> {
+    let count = problem.topics.len();
+    let queued = prop::collection::vec(proptest::option::of(1..9i32), count);
+    queued.prop_map(move |queued| {
+        let mut problem = problem.clone();
+        for (topic, read) in problem.topics.iter_mut().zip(queued) {
+            topic.is_queued = read.is_some();
+            topic.closed = read
+                .map(|read| (read..topic.partitions).collect())
+                .unwrap_or_default();
+        }
+        problem
+    })
+}
+
 fn equal_wishes(mut problem: Problem) -> Problem {
     let all: BTreeSet<TopicId> = problem.topics.iter().map(|topic| topic.id).collect();
     for seeker in problem.members.values_mut() {
@@ -236,6 +301,46 @@ proptest! {
             check_plan(&problem, &plan);
             prop_assert_eq!(&plan, &assign(assignor, &problem));
         }
+    }
+
+    /// Whatever members subscribe to besides, and whatever they had.
+    #[test]
+    fn the_queues_of_each_topic_are_spread_evenly(
+        problem in any_problem().prop_flat_map(with_queues),
+        previous in any_problem(),
+    ) {
+        let mut problem = problem;
+        settle(&mut problem, &assign(Assignor::Sticky, &previous));
+        for assignor in [Assignor::Sticky, Assignor::Range, Assignor::RoundRobin] {
+            let plan = assign(assignor, &problem);
+            check_plan(&problem, &plan);
+            for topic in problem.topics.iter().filter(|topic| topic.is_queued) {
+                let queues = queues_of(&problem, &plan, topic.id.0[0]);
+                let (most, least) = (queues.iter().max().unwrap_or(&0), queues.iter().min().unwrap_or(&0));
+                prop_assert!(most - least <= 1, "{assignor:?} {queues:?}");
+            }
+        }
+        let plan = assign(Assignor::Sticky, &problem);
+        settle(&mut problem, &plan);
+        prop_assert_eq!(assign(Assignor::Sticky, &problem), plan, "what is settled stays");
+    }
+
+    /// The queues of a topic move no more than they must: who comes takes them from others only, who goes leaves its own.
+    #[test]
+    fn queues_move_no_more_than_they_must(problem in any_problem().prop_map(equal_wishes).prop_flat_map(with_queues)) {
+        let mut problem = problem;
+        problem.topics.retain(|topic| topic.is_queued);
+        let problem = &mut equal_wishes(problem);
+        let before = assign(Assignor::Sticky, problem);
+        settle(problem, &before);
+        let topics = problem.topics.iter().map(|topic| topic.id).collect();
+        problem.members.insert("new".to_owned(), Seeker { topics, ..Seeker::default() });
+        let after = assign(Assignor::Sticky, problem);
+        prop_assert_eq!(moved(&before, &after), load(&after["new"]));
+        settle(problem, &after);
+        let (gone, _) = problem.members.pop_first().unwrap();
+        let last = assign(Assignor::Sticky, problem);
+        prop_assert_eq!(moved(&after, &last), load(&after[&gone]));
     }
 
     #[test]

@@ -148,6 +148,7 @@ impl Coordinator {
                         id,
                         partitions: topic.partitions,
                         closed: BTreeSet::new(),
+                        is_queued: step.topics.read_queues(id).is_some(),
                     });
                 }
             }
@@ -404,7 +405,8 @@ fn wish(member: &Member) -> Option<Assignor> {
         .find_map(|name| Assignor::of_protocol(name))
 }
 
-/// FNV-1a over ids, partition counts and closed partitions: tells whether the topics are those the target was made from.
+/// FNV-1a over ids, partition counts, closed partitions and the mode: tells whether the topics are those the target was made
+/// from.
 fn hash_topics(topics: &[Topic]) -> u64 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut sorted: Vec<_> = topics.iter().collect();
@@ -412,7 +414,7 @@ fn hash_topics(topics: &[Topic]) -> u64 {
     for topic in sorted {
         let closed = topic.closed.iter().flat_map(|partition| partition.to_be_bytes());
         let all = topic.id.0.into_iter().chain(topic.partitions.to_be_bytes());
-        for byte in all.chain(closed) {
+        for byte in all.chain(closed).chain(topic.is_queued.then_some(1)) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }

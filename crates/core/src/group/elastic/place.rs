@@ -2,8 +2,8 @@
 //!
 //! The assignor deals partitions by number. Where the planner found that members have unequal work, it moves one, and the
 //! partition then stays with that member, whatever the assignor says, until the member leaves, does not want the topic
-//! any more, or shares the partition. Places are volatile: after a restart the next epoch deals by number again, and the
-//! planner looks anew.
+//! any more, or shares the partition, or the topic goes to queue mode, where the number of queues is what counts. Places
+//! are volatile: after a restart the next epoch deals by number again, and the planner looks anew.
 //!
 //! Members whose clients chose a plan in which partitions belong together (range), or in which their order is fixed, are left
 //! alone.
@@ -36,7 +36,16 @@ impl Coordinator {
         let Some(memory) = self.elastic.placing_group(group) else {
             return;
         };
+        let is_queued = |topic| {
+            problem
+                .topics
+                .iter()
+                .any(|other| other.id == topic && other.is_queued)
+        };
         memory.placed.retain(|(topic, partition), member| {
+            if is_queued(*topic) {
+                return false;
+            }
             let wants = problem
                 .members
                 .get(member)

@@ -92,6 +92,28 @@ fn a_member_that_has_nothing_to_read_gets_one_of_two_full_partitions() {
 }
 
 #[test]
+fn a_topic_that_goes_to_queue_mode_has_its_queues_spread_evenly_again() {
+    let mut world = World::of_partitions(&["a", "b"], &[0, 0, 10_000, 10_000]);
+    world.let_pass(4);
+    world.join("c");
+    world.join("d");
+    let consumer = world.bench.coordinator.groups()["g"].consumer().unwrap();
+    let targets: Vec<usize> = consumer
+        .members
+        .values()
+        .map(|state| state.target.len())
+        .collect();
+    assert_eq!(targets, [1, 1, 1, 0], "what was placed with a stays there");
+    world.bench.topics.read_queues = Some(4);
+    world.bench.topics.elastic.mode = Mode::Queues;
+    world.bench.topics_changed();
+    world.let_pass(4);
+    for member in ["a", "b", "c", "d"] {
+        assert_eq!(world.partitions(member).len(), 1, "{member}");
+    }
+}
+
+#[test]
 fn partitions_are_dealt_by_number_where_nothing_is_elastic_or_a_client_wants_them_together() {
     let ends = [10_000, 10_000, 0, 0];
     let mut world = World::of_partitions(&["a", "b"], &ends);
