@@ -113,14 +113,27 @@ impl SlotSet {
 
     /// Runs of neighbouring slots as (first, last), both in the set, in rising order. For people to read.
     pub fn runs(&self) -> Vec<(Slot, Slot)> {
-        let mut runs: Vec<(Slot, Slot)> = Vec::new();
-        for slot in self.iter() {
-            match runs.last_mut() {
-                Some((_, last)) if last.get() + 1 == slot.get() => *last = slot,
-                _ => runs.push((slot, slot)),
-            }
+        let mut runs = Vec::new();
+        let mut next = 0;
+        while let Some(first) = self.find(next, true) {
+            let end = self.find(first, false).unwrap_or(SLOTS);
+            runs.push((slot_at(first), slot_at(end - 1)));
+            next = end;
         }
         runs
+    }
+
+    /// The first place from `from` on that is in the set, or is not.
+    fn find(&self, from: usize, is_in: bool) -> Option<usize> {
+        let mut mask = u64::MAX << (from % 64);
+        for (at, word) in self.words.iter().enumerate().skip(from / 64) {
+            let wanted = if is_in { *word } else { !*word } & mask;
+            if wanted != 0 {
+                return Some(at * 64 + wanted.trailing_zeros() as usize);
+            }
+            mask = u64::MAX;
+        }
+        None
     }
 
     /// The set as 64 words, lowest slot in the lowest bit: what the journal keeps.

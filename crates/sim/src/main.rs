@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use std::time::Instant;
 
 use anabranch_sim::sights::{Sight, Sights};
+use anabranch_sim::world::Keep;
 use anabranch_sim::{Outcome, Run};
 use clap::Parser;
 
@@ -53,6 +54,8 @@ struct Total {
     acked: usize,
     lives: u64,
     twice: u64,
+    /// Of the courses of all runs, in their order: the same for two programs in which all runs are the same.
+    course: u64,
     sights: Sights,
     violations: Vec<(u64, &'static str)>,
 }
@@ -81,22 +84,25 @@ struct Done {
     outcome: Outcome,
     /// Whether a second run was the same; none: there was no second one.
     is_same: Option<bool>,
-    /// Of a run that failed. Told by the same run again: nobody keeps stories of runs that do not fail.
+    /// Of a run that failed, what concerned the partition that it is about, or the end of everything. Told by the same run
+    /// again: nobody keeps stories of runs that do not fail.
     story: Vec<String>,
 }
 
 fn run_one(seed: u64, args: &Args) -> Done {
-    let outcome = Run::new(seed, args.trace).finish();
-    let is_same = (args.twice > 0 && seed.is_multiple_of(args.twice)).then(|| {
-        let again = Run::new(seed, false).finish();
-        again.hash == outcome.hash && again.steps == outcome.steps
+    let is_repeated = args.twice > 0 && seed.is_multiple_of(args.twice);
+    let keep = match (args.trace, is_repeated) {
+        (true, _) => Keep::Whole,
+        (false, true) => Keep::Hash,
+        (false, false) => Keep::Nothing,
+    };
+    let outcome = Run::new(seed, keep).finish();
+    let is_same = is_repeated.then(|| {
+        let again = Run::new(seed, Keep::Hash).finish();
+        again.hash == outcome.hash && again.steps == outcome.steps && again.course == outcome.course
     });
-    let about = outcome
-        .violation
-        .as_ref()
-        .and_then(|(violation, _)| violation.about.as_ref());
-    let story = match about {
-        Some(_) => Run::new(seed, true).finish().story,
+    let story = match outcome.violation {
+        Some(_) => story_of(Run::new(seed, Keep::Whole).finish()),
         None => Vec::new(),
     };
     Done {
@@ -104,6 +110,13 @@ fn run_one(seed: u64, args: &Args) -> Done {
         outcome,
         is_same,
         story,
+    }
+}
+
+fn story_of(told: Outcome) -> Vec<String> {
+    match told.story.is_empty() {
+        true => told.trace.lines().map(str::to_owned).collect(),
+        false => told.story,
     }
 }
 
@@ -153,28 +166,26 @@ fn take(out: &mut impl Write, args: &Args, total: &mut Total, done: Done) -> any
         is_same,
         story,
     } = done;
-    if let Some(trace) = &outcome.trace {
-        out.write_all(trace.as_bytes())?;
-    }
+    out.write_all(outcome.trace.as_bytes())?;
     total.twice += u64::from(is_same.is_some());
     anyhow::ensure!(
         is_same != Some(false),
         "seed {seed} gave two different runs: something in them does not come from the seed"
     );
     total.add(&outcome);
-    let Some((violation, tail)) = &outcome.violation else {
+    let Some(violation) = &outcome.violation else {
         return Ok(true);
     };
     let told = match args.trace {
         true => 0,
         false => story.len().saturating_sub(STORY_LINES_MAX),
     };
-    let (what, lines) = match story.is_empty() {
-        true => ("the last events", &tail[..]),
-        false => ("the story of the partition", &story[told..]),
+    let what = match violation.about {
+        Some(_) => "the story of the partition",
+        None => "the last events",
     };
     writeln!(out, "--- {what}, seed {seed}")?;
-    for line in lines {
+    for line in story.iter().skip(told) {
         writeln!(out, "{line}")?;
     }
     writeln!(
@@ -215,6 +226,7 @@ impl Total {
         self.sent += outcome.records.0;
         self.acked += outcome.records.1;
         self.lives += outcome.lives;
+        self.course = (self.course.rotate_left(5) ^ outcome.course).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.sights.add(&outcome.sights);
     }
 
@@ -248,7 +260,7 @@ fn verdict(
     let is_good = total.violations.is_empty() && missing.is_empty();
     writeln!(
         out,
-        "{}: {} steps, {} records sent, {} acknowledged, {} broker lives, {} seeds run twice, {} violations, {} situations missed, {:.1} s",
+        "{}: {} steps, {} records sent, {} acknowledged, {} broker lives, {} seeds run twice, {} violations, {} situations missed, course {:016x}, {:.1} s",
         if is_good { "ok" } else { "FAILED" },
         total.steps,
         total.sent,
@@ -257,6 +269,7 @@ fn verdict(
         total.twice,
         total.violations.len(),
         missing.len(),
+        total.course,
         started.elapsed().as_secs_f64(),
     )?;
     Ok(if is_good {

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use anabranch_core::cursor::Fault;
 
 use crate::Run;
+use crate::world::Keep;
 
 /// Rules that cost no safety if they are broken, and why nobody can notice.
 const HARMLESS: &[(Fault, &str)] = &[(
@@ -68,13 +69,13 @@ fn catch(fault: Fault, first: u64, seeds: u64) -> Caught {
     let mut left = seeds;
     let mut seed = first;
     while left > 0 {
-        let run = Run::with_fault(seed, false, Some(fault));
+        let run = Run::with_fault(seed, Keep::Nothing, Some(fault));
         if run.is_elastic() {
             left -= 1;
             match catch_unwind(AssertUnwindSafe(|| run.finish())) {
                 Err(_) => return Caught::Panic(seed),
                 Ok(outcome) => {
-                    if let Some((violation, _)) = outcome.violation {
+                    if let Some(violation) = outcome.violation {
                         return Caught::By(seed, violation.invariant.to_owned());
                     }
                 }

@@ -21,6 +21,11 @@ impl Rng {
         Self { state }
     }
 
+    /// A number that is another one after each draw.
+    pub fn state(&self) -> u64 {
+        self.state[0]
+    }
+
     /// 64 bits.
     pub fn bits(&mut self) -> u64 {
         let [a, b, c, d] = self.state;

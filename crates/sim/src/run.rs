@@ -21,7 +21,7 @@ use crate::oracle::topics::Shape;
 use crate::oracle::{Oracles, Violation, delivery};
 use crate::plan::{Group, Plan};
 use crate::sights::{Sight, Sights};
-use crate::world::{Event, World};
+use crate::world::{Event, Keep, World};
 
 /// How long everything may take to be processed once faults have healed, milliseconds.
 const CALM_MS_MAX: u64 = 90_000;
@@ -110,14 +110,16 @@ pub struct Outcome {
     pub lives: u64,
     /// What was seen.
     pub sights: Sights,
-    /// Hash of the trace.
+    /// Hash of its course: of when its events came, and of the draws before them.
+    pub course: u64,
+    /// Hash of the trace, if it was kept.
     pub hash: u64,
-    /// The violation, if there was one, and the last lines of the trace.
-    pub violation: Option<(Violation, Vec<String>)>,
+    /// The violation, if there was one.
+    pub violation: Option<Violation>,
     /// What concerned the partition that the violation is about, if it was kept.
     pub story: Vec<String>,
     /// The whole trace, if it was kept.
-    pub trace: Option<String>,
+    pub trace: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,20 +153,20 @@ pub struct Run {
 }
 
 impl Run {
-    /// The run of a seed. `keep` says whether the whole trace is kept.
-    pub fn new(seed: u64, keep: bool) -> Self {
+    /// The run of a seed.
+    pub fn new(seed: u64, keep: Keep) -> Self {
         Self::with_fault(seed, keep, None)
     }
 
     /// The same with a broker that breaks a rule.
-    pub fn with_fault(seed: u64, keep: bool, fault: Option<Fault>) -> Self {
+    pub fn with_fault(seed: u64, keep: Keep, fault: Option<Fault>) -> Self {
         let mut world = World::new(seed, keep);
         let mut plan = Plan::draw(&mut world.rng);
         plan.broker.fault = fault;
         let options = node_options(&plan.broker, world.now());
         let node = Node::new(options).expect("the configuration of the simulation is valid");
         let mut oracle = Oracles::new(node);
-        if keep {
+        if keep == Keep::Whole {
             oracle.story.keep();
         }
         Self {
@@ -215,20 +217,16 @@ impl Run {
             records: (self.oracle.ledger.len(), self.oracle.durability.count()),
             lives: self.broker.lives(),
             sights: self.sights,
+            course: self.world.course(),
             hash: self.world.trace_hash(),
-            violation: self.oracle.violation().map(|violation| {
-                (
-                    violation.clone(),
-                    self.world.trace_tail().map(str::to_owned).collect(),
-                )
-            }),
+            violation: self.oracle.violation().cloned(),
             story: self
                 .oracle
                 .violation()
                 .and_then(|violation| violation.about.as_ref())
                 .map(|key| self.oracle.story.of(key))
                 .unwrap_or_default(),
-            trace: self.world.trace_whole().map(str::to_owned),
+            trace: self.world.trace_whole().to_owned(),
         }
     }
 
@@ -263,11 +261,12 @@ impl Run {
                 if answer.is_some() && !self.net.received((client, line), call) {
                     return;
                 }
-                let brief = answer
-                    .as_ref()
-                    .map_or_else(|| "lost".to_owned(), |answer| answer.brief());
-                self.world
-                    .trace(format_args!("-> ({client}, {line:?}) #{call} {brief}"));
+                if self.world.keep() > Keep::Nothing {
+                    let brief = answer.as_ref().map(|answer| answer.brief());
+                    let brief = brief.as_deref().unwrap_or("lost");
+                    self.world
+                        .trace(format_args!("-> ({client}, {line:?}) #{call} {brief}"));
+                }
                 self.with(|ctx, _, clients| {
                     if let Some(client) = clients.get_mut(client) {
                         client.answer(ctx, line, call, answer.map(|answer| *answer));
@@ -403,24 +402,30 @@ mod tests {
     fn the_same_seed_twice_is_the_same_run_byte_for_byte() {
         let seeds = 1..=5;
         assert!(
-            seeds.clone().any(|seed| Run::new(seed, false).is_elastic()),
+            seeds
+                .clone()
+                .any(|seed| Run::new(seed, Keep::Nothing).is_elastic()),
             "groups divide partitions in some"
         );
         for seed in seeds {
-            let (first, second) = (Run::new(seed, true).finish(), Run::new(seed, true).finish());
-            assert!(
-                first
-                    .trace
-                    .as_ref()
-                    .is_some_and(|trace| trace.lines().count() > 1_000)
+            let (first, second) = (
+                Run::new(seed, Keep::Whole).finish(),
+                Run::new(seed, Keep::Whole).finish(),
             );
+            assert!(first.trace.lines().count() > 1_000);
             assert!(first.trace == second.trace, "seed {seed} gave two runs");
             assert_eq!((first.hash, first.sights), (second.hash, second.sights));
+            let untold = Run::new(seed, Keep::Nothing).finish();
+            assert!(
+                untold.trace.is_empty() && untold.course == first.course,
+                "seed {seed}"
+            );
         }
     }
 
     #[test]
     fn seeds_differ() {
-        assert_ne!(Run::new(1, false).finish().hash, Run::new(2, false).finish().hash);
+        let [first, second] = [1, 2].map(|seed| Run::new(seed, Keep::Hash).finish());
+        assert!(first.hash != second.hash && first.course != second.course);
     }
 }

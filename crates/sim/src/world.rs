@@ -4,7 +4,7 @@
 //! waiting costs nothing. Two clocks are derived from it, as in a computer: the monotonic one, and the wall clock, which
 //! a fault may set. Events of one instant happen in the order in which they were scheduled.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use anabranch_core::ids::Now;
@@ -17,8 +17,6 @@ use crate::rng::Rng;
 const WALL_START_MS: i64 = 1_700_000_000_000;
 /// Monotonic clock at the start of every run: not 0, as a computer has been up for a while.
 const MONO_START_MS: u64 = 1_000_000;
-/// Lines of the trace that are kept to be shown after a violation.
-const TAIL_LINES: usize = 80;
 
 /// Something that will happen.
 #[derive(Debug)]
@@ -68,20 +66,34 @@ pub struct World {
     queue: BTreeMap<(u64, u64), Event>,
     scheduled: u64,
     step: u64,
+    /// A hash of when events came, and of the draws before them.
+    course: u64,
     trace: Trace,
 }
 
-/// What happened, as text: hashed as a whole, kept in part.
+/// What is kept of what happens, as text. A run that nobody asks about is told to nobody: a run is its seed, and can be told
+/// later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Keep {
+    /// No text.
+    Nothing,
+    /// A hash of it, to compare two runs.
+    Hash,
+    /// All of it.
+    Whole,
+}
+
+/// What happened.
 #[derive(Debug)]
 struct Trace {
+    keep: Keep,
     hash: u64,
-    tail: VecDeque<String>,
-    whole: Option<String>,
+    whole: String,
 }
 
 impl World {
-    /// A world at its start. `keep` says whether the whole trace is kept, for comparison.
-    pub fn new(seed: u64, keep: bool) -> Self {
+    /// A world at its start.
+    pub fn new(seed: u64, keep: Keep) -> Self {
         Self {
             rng: Rng::new(seed),
             now_us: 0,
@@ -89,10 +101,11 @@ impl World {
             queue: BTreeMap::new(),
             scheduled: 0,
             step: 0,
+            course: 0,
             trace: Trace {
+                keep,
                 hash: 0xcbf2_9ce4_8422_2325,
-                tail: VecDeque::new(),
-                whole: keep.then(String::new),
+                whole: String::new(),
             },
         }
     }
@@ -175,38 +188,44 @@ impl World {
         let ((at_us, _), event) = self.queue.pop_first()?;
         self.now_us = at_us;
         self.step += 1;
+        self.course =
+            (self.course.rotate_left(5) ^ at_us ^ self.rng.state()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Some(event)
     }
 
-    /// Notes a line in the trace.
+    /// Notes a line in the trace, if one is kept.
     pub fn trace(&mut self, line: fmt::Arguments<'_>) {
-        let text = format!("{:>7} {:>9.3} {line}", self.step, self.now_us as f64 / 1000.0);
-        for byte in text.bytes().chain(*b"\n") {
+        if self.trace.keep == Keep::Nothing {
+            return;
+        }
+        let text = format!("{:>7} {:>9.3} {line}\n", self.step, self.now_us as f64 / 1000.0);
+        for byte in text.bytes() {
             self.trace.hash = (self.trace.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
-        if let Some(whole) = &mut self.trace.whole {
-            whole.push_str(&text);
-            whole.push('\n');
+        if self.trace.keep == Keep::Whole {
+            self.trace.whole.push_str(&text);
         }
-        if self.trace.tail.len() == TAIL_LINES {
-            self.trace.tail.pop_front();
-        }
-        self.trace.tail.push_back(text);
     }
 
-    /// Hash of all lines.
+    /// What is kept of the text.
+    pub fn keep(&self) -> Keep {
+        self.trace.keep
+    }
+
+    /// Hash of all lines, if any were kept.
     pub fn trace_hash(&self) -> u64 {
         self.trace.hash
     }
 
-    /// The last lines.
-    pub fn trace_tail(&self) -> impl Iterator<Item = &str> {
-        self.trace.tail.iter().map(String::as_str)
+    /// Hash of the course of the run: two programs with the same have had the same events at the same times, and have
+    /// drawn the same numbers between them.
+    pub fn course(&self) -> u64 {
+        self.course
     }
 
     /// All lines, if they were kept.
-    pub fn trace_whole(&self) -> Option<&str> {
-        self.trace.whole.as_deref()
+    pub fn trace_whole(&self) -> &str {
+        &self.trace.whole
     }
 }
 
@@ -216,7 +235,7 @@ mod tests {
 
     #[test]
     fn events_come_in_the_order_of_time_and_then_of_asking() {
-        let mut world = World::new(1, false);
+        let mut world = World::new(1, Keep::Nothing);
         world.after_ms(5, Event::Start);
         world.after_ms(2, Event::Wake(1, 0, 0));
         world.after_ms(2, Event::Wake(2, 0, 0));
@@ -229,7 +248,7 @@ mod tests {
 
     #[test]
     fn only_the_wall_clock_jumps() {
-        let mut world = World::new(1, false);
+        let mut world = World::new(1, Keep::Nothing);
         let before = world.now();
         world.jump_wall(-3_600_000);
         let after = world.now();

@@ -11,6 +11,7 @@
 //! Dropping a store and opening the folder again on the same disk is a kill of the process: everything written is still
 //! visible, and not yet durable.
 
+mod content;
 mod world;
 
 use std::io;

@@ -55,55 +55,65 @@ pub fn candidates(
     own: Option<(&Values, Source)>,
     layers: Layers<'_>,
 ) -> Vec<Candidate> {
-    let mut found = Vec::new();
-    match own {
-        Some((values, source)) => push(&mut found, key.name, 1, values, source),
-        None => push_layers(&mut found, key.name, 1, layers),
-    }
-    for (name, factor) in key.synonyms {
-        push_layers(&mut found, name, *factor, layers);
-    }
-    // The default is shown under the broker key that defines it, as Kafka does.
-    let of_synonym = key.synonyms.iter().rev().find_map(|(name, factor)| {
-        let default = lookup(Scope::Broker, name)?.default?;
-        Some((*name, *factor, default))
-    });
-    if let Some((name, factor, raw)) = of_synonym.or(key.default.map(|default| (key.name, 1, default))) {
-        let value = scaled(raw, factor);
-        found.push(Candidate {
-            name,
-            raw: raw.to_owned(),
-            value,
-            source: Source::Default,
-        });
-    }
-    found
+    applying(key, own, layers).collect()
 }
 
 /// The value in force; empty if the key has none.
 pub fn effective(key: &'static ConfigKey, own: Option<(&Values, Source)>, layers: Layers<'_>) -> String {
-    candidates(key, own, layers)
+    let strongest = applying(key, own, layers).next();
+    strongest.map(|first| first.value).unwrap_or_default()
+}
+
+/// Looked for one by one, since most who ask want only the first.
+fn applying<'a>(
+    key: &'static ConfigKey,
+    own: Option<(&'a Values, Source)>,
+    layers: Layers<'a>,
+) -> impl Iterator<Item = Candidate> + 'a {
+    let layers = [
+        (layers.broker, Source::Broker),
+        (layers.cluster, Source::ClusterDefault),
+        (layers.fixed, Source::Static),
+    ];
+    let (of_key, of_broker) = (
+        own.is_none().then_some((key.name, 1)),
+        key.synonyms.iter().copied(),
+    );
+    let own = own.map(|(values, source)| found(key.name, 1, values, source));
+    let layered = of_key
         .into_iter()
-        .next()
-        .map(|first| first.value)
-        .unwrap_or_default()
-}
-
-fn push_layers(found: &mut Vec<Candidate>, name: &'static str, factor: i64, layers: Layers<'_>) {
-    push(found, name, factor, layers.broker, Source::Broker);
-    push(found, name, factor, layers.cluster, Source::ClusterDefault);
-    push(found, name, factor, layers.fixed, Source::Static);
-}
-
-fn push(found: &mut Vec<Candidate>, name: &'static str, factor: i64, values: &Values, source: Source) {
-    if let Some(raw) = values.get(name) {
-        found.push(Candidate {
-            name,
-            raw: raw.clone(),
-            value: scaled(raw, factor),
-            source,
+        .chain(of_broker)
+        .flat_map(move |(name, factor)| {
+            layers
+                .into_iter()
+                .map(move |(values, source)| found(name, factor, values, source))
         });
-    }
+    let set = own.into_iter().chain(layered).flatten();
+    set.chain(std::iter::once_with(move || default_of(key)).flatten())
+}
+
+/// The default is shown under the broker key that defines it, as Kafka does.
+fn default_of(key: &'static ConfigKey) -> Option<Candidate> {
+    let of_synonym = key.synonyms.iter().rev().find_map(|(name, factor)| {
+        let default = lookup(Scope::Broker, name)?.default?;
+        Some((*name, *factor, default))
+    });
+    let (name, factor, raw) = of_synonym.or(key.default.map(|default| (key.name, 1, default)))?;
+    Some(Candidate {
+        name,
+        raw: raw.to_owned(),
+        value: scaled(raw, factor),
+        source: Source::Default,
+    })
+}
+
+fn found(name: &'static str, factor: i64, values: &Values, source: Source) -> Option<Candidate> {
+    values.get(name).map(|raw| Candidate {
+        name,
+        raw: raw.clone(),
+        value: scaled(raw, factor),
+        source,
+    })
 }
 
 /// A value in a unit `factor` times as fine; -1 means "no bound" in every unit.

@@ -14,6 +14,7 @@ use crate::message::{Answer, Place, Request, TopicSeen};
 use crate::net::{CallId, Lane};
 use crate::run::Ctx;
 use crate::sights::Sight;
+use crate::world::Keep;
 
 /// How many produces of a hundred find that there is space after all, while there is little.
 const LOOKS_PERCENT: u64 = 10;
@@ -26,8 +27,10 @@ impl Broker {
             ctx.net.cut(ctx.world, lane, false);
             return;
         };
-        ctx.world
-            .trace(format_args!("<- {lane:?} #{call} {}", request.brief()));
+        if ctx.world.keep() > Keep::Nothing {
+            let brief = request.brief();
+            ctx.world.trace(format_args!("<- {lane:?} #{call} {brief}"));
+        }
         process.handle(ctx, lane, call, request);
         if ctx.net.is_orphan(call) {
             // Its connection is gone, so nothing is to wait behind its answer.

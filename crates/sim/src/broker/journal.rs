@@ -9,7 +9,6 @@ use anabranch_store::{Batch, Store};
 use anabranch_wire::batch::BatchHeader;
 
 use crate::oracle::replay::Entry;
-use crate::record;
 
 /// The store of a process.
 #[derive(Debug)]
@@ -54,9 +53,8 @@ impl Journal for Watched {
     fn append_batch(&self, batch: Batch) -> Lsn {
         // As recovery will read it: from the header, but for the offset, which is patched on the way to the disk.
         let header = BatchHeader::parse(&batch.bytes).expect("only checked batches are appended");
-        let records = record::read(&batch.bytes).expect("model clients send what can be read");
-        let ids = records.into_iter().map(|(_, id)| id).collect();
-        let entry = Entry::Batch(batch.log, batch.base_offset, BatchFacts::from(&header), ids);
+        let facts = BatchFacts::from(&header);
+        let entry = Entry::Batch(batch.log, batch.base_offset, facts, batch.bytes.clone());
         self.note(self.store.append_batch(batch), entry)
     }
 }

@@ -129,6 +129,7 @@ impl Idempotent {
             timestamp_ms,
             Some((producer, epoch, partition.next_sequence)),
         );
+        ctx.oracle.batches.sent(&bytes, &ids);
         partition.next_sequence += count as i32;
         partition.next_ordinal += count;
         partition.queue.push_back(Batch {

@@ -80,6 +80,7 @@ impl Producer {
         *ordinal += count;
         let ids = ctx.oracle.sending(ctx.world, &intent, count);
         let batch = record::batch(&ids, self.seat.wall_ms(ctx), None);
+        ctx.oracle.batches.sent(&batch, &ids);
         self.attempt = Some(Attempt {
             ids,
             batch,

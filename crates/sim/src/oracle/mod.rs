@@ -35,6 +35,7 @@
 //! | `agreement`, `durability`, and the bytes below | 6 and 7: the log stays as it is, also for those who read slices |
 
 pub mod agreement;
+pub mod batches;
 pub mod commits;
 pub mod delivery;
 pub mod durability;
@@ -125,6 +126,7 @@ const STEADY: &str = "a reader sees every record once, in the order of offsets";
 #[derive(Debug)]
 #[expect(missing_docs, reason = "each field is the oracle of the module of its name")]
 pub struct Oracles {
+    pub batches: batches::Batches,
     pub ledger: ledger::Ledger,
     pub agreement: agreement::Agreement,
     pub durability: durability::Durability,
@@ -173,6 +175,7 @@ impl Oracles {
     /// The oracles of a run that begins with an empty folder, whose state is `node`.
     pub fn new(node: Node) -> Self {
         Self {
+            batches: batches::Batches::default(),
             ledger: ledger::Ledger::default(),
             agreement: agreement::Agreement::default(),
             durability: durability::Durability::default(),
@@ -305,6 +308,11 @@ impl Oracles {
             let size = BatchHeader::parse(rest).map_or(rest.len(), |header| header.size());
             let (batch, behind) = rest.split_at(size.min(rest.len()));
             rest = behind;
+            if let Some(ids) = self.batches.find(batch) {
+                let base = BatchHeader::parse(batch).map_or(-1, |header| header.base_offset);
+                found.extend((base..).zip(ids.iter().copied()));
+                continue;
+            }
             // As it was sent: offset and epoch lie outside the checksum.
             let mut sent = batch.to_vec();
             patch(&mut sent, 0, -1);
@@ -362,6 +370,7 @@ impl Oracles {
             story,
             strangers,
             sights,
+            batches,
             ..
         } = self;
         let mut watch = watch::Watch {
@@ -374,6 +383,7 @@ impl Oracles {
             strangers,
             story,
             sights,
+            batches,
             step,
         };
         let verdict = match is_restart {

@@ -11,14 +11,14 @@ use anabranch_core::ids::LogId;
 use anabranch_core::log::BatchFacts;
 use anabranch_core::meta::Command;
 use anabranch_core::node::Node;
+use bytes::Bytes;
 
 use super::epochs::Epochs;
 use super::ownership::Ownership;
 use super::truth::Truth;
 use super::watch::Watch;
-use super::{Verdict, Violation};
+use super::{BYTES, Verdict, Violation};
 use crate::message::Tp;
-use crate::record::RecordId;
 
 /// The sentence.
 pub const SENTENCE: &str = "the state after a restart is what the surviving entries of the journal lead to";
@@ -33,8 +33,8 @@ const RESETS: [&str; 2] = ["undivided: ", "its offset was set to"];
 pub enum Entry {
     /// A change of the state, as bytes.
     State(Vec<u8>),
-    /// A batch: its log, the offset of its first record, what its header says, and its records.
-    Batch(LogId, i64, BatchFacts, Vec<RecordId>),
+    /// A batch: its log, the offset of its first record, what its header says, and the whole of it.
+    Batch(LogId, i64, BatchFacts, Bytes),
 }
 
 /// The shadow.
@@ -176,10 +176,12 @@ impl Replay {
 
     fn apply(&mut self, lsn: u64, entry: &Entry, watch: &mut Watch<'_>) -> Verdict {
         let done = match entry {
-            Entry::Batch(log, base_offset, facts, ids) => {
+            Entry::Batch(log, base_offset, facts, batch) => {
                 let found = self.node.log(*log);
                 if let Some(tp) = found.map(|log| (log.topic(), log.partition())) {
-                    self.truth.add(tp, *base_offset, ids);
+                    let ids = watch.batches.records_of(batch);
+                    let ids = ids.map_err(|error| Violation::new(BYTES, format!("{tp:?}: {error}")))?;
+                    self.truth.add(tp, *base_offset, &ids);
                 }
                 self.node.replay_batch(*log, *base_offset, facts)
             }

@@ -6,6 +6,7 @@ use anabranch_core::elastic::{Decision, Kind, Outcome};
 use anabranch_core::group::GroupChange;
 use anabranch_core::node::Node;
 
+use super::batches::Batches;
 use super::commits::Key;
 use super::delivery::Delivery;
 use super::epochs::Epochs;
@@ -35,6 +36,7 @@ pub struct Watch<'a> {
     pub log_start: &'a LogStart,
     pub strangers: &'a Strangers,
     pub story: &'a mut Story,
+    pub batches: &'a Batches,
     /// What is seen.
     pub sights: &'a mut Vec<Sight>,
     /// The step of the run.

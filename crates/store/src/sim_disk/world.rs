@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Fault;
+use super::content::Content;
 use crate::disk::DirEntry;
 
 /// What survives of a write does so sector by sector.
@@ -42,14 +43,14 @@ impl Rng {
 
 #[derive(Clone, Debug)]
 enum FileChange {
-    Write { position: usize, bytes: Vec<u8> },
+    Write { position: usize, bytes: Content },
     Len(usize),
 }
 
 #[derive(Clone, Debug, Default)]
 struct Inode {
-    visible: Vec<u8>,
-    durable: Vec<u8>,
+    visible: Content,
+    durable: Content,
     /// Since the last sync.
     changes: Vec<FileChange>,
 }
@@ -107,16 +108,8 @@ fn place(position: u64) -> io::Result<usize> {
     usize::try_from(position).map_err(io::Error::other)
 }
 
-fn write_into(content: &mut Vec<u8>, position: usize, bytes: &[u8]) {
-    let end = position + bytes.len();
-    if content.len() < end {
-        content.resize(end, 0);
-    }
-    content[position..end].copy_from_slice(bytes);
-}
-
 /// What the power cut, or a failed sync, left of unsynced changes.
-fn apply_some(content: &mut Vec<u8>, changes: &[FileChange], rng: &mut Rng) {
+fn apply_some(content: &mut Content, changes: &[FileChange], rng: &mut Rng) {
     // Often all or nothing, sometimes a few sectors, sometimes nearly all.
     let percent = match rng.below(5) {
         0 => 0,
@@ -129,13 +122,13 @@ fn apply_some(content: &mut Vec<u8>, changes: &[FileChange], rng: &mut Rng) {
         match change {
             FileChange::Len(len) => {
                 if rng.chance(percent) {
-                    content.resize(*len, 0);
+                    content.resize(*len);
                 }
             }
             FileChange::Write { position, bytes } => {
-                for (nth, sector) in bytes.chunks(SECTOR_BYTES).enumerate() {
+                for (nth, sector) in bytes.to_vec().chunks(SECTOR_BYTES).enumerate() {
                     if rng.chance(percent) {
-                        write_into(content, position + nth * SECTOR_BYTES, sector);
+                        content.write(position + nth * SECTOR_BYTES, sector);
                     }
                 }
             }
@@ -199,7 +192,7 @@ impl World {
     }
 
     pub(super) fn visible(&self, path: &Path) -> Option<Vec<u8>> {
-        Some(self.inodes.get(self.names.get(path)?)?.visible.clone())
+        Some(self.inodes.get(self.names.get(path)?)?.visible.to_vec())
     }
 
     pub(super) fn used(&self) -> u64 {
@@ -218,10 +211,11 @@ impl World {
         let Some(inode) = self.names.get(path).and_then(|inode| self.inodes.get_mut(inode)) else {
             return false;
         };
-        change(&mut inode.durable);
+        let mut content = inode.visible.to_vec();
+        let done = change(&mut content);
         inode.changes.clear();
-        let done = change(&mut inode.visible);
-        inode.durable.clone_from(&inode.visible);
+        inode.visible = Content::from(&content[..]);
+        inode.durable = inode.visible.clone();
         done
     }
 
@@ -233,7 +227,7 @@ impl World {
         let inode = match self.names.get(path) {
             Some(&inode) => {
                 if let Some(file) = self.inodes.get_mut(&inode) {
-                    file.visible.clear();
+                    file.visible.resize(0);
                     file.changes.push(FileChange::Len(0));
                 }
                 inode
@@ -342,22 +336,18 @@ impl World {
     pub(super) fn read(&self, inode: u64, buf: &mut [u8], position: u64) -> io::Result<()> {
         self.powered()?;
         let position = place(position)?;
-        let content = self
-            .inodes
-            .get(&inode)
-            .map_or(&[][..], |inode| inode.visible.as_slice());
-        let Some(bytes) = content.get(position..position + buf.len()) else {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        };
-        buf.copy_from_slice(bytes);
-        Ok(())
+        let file = self.inodes.get(&inode);
+        match file.is_some_and(|file| file.visible.read(position, buf)) {
+            true => Ok(()),
+            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
     }
 
     pub(super) fn write(&mut self, inode: u64, buf: &[u8], position: u64) -> io::Result<()> {
         let fault = self.operate()?;
         let position = place(position)?;
         let growth = (position + buf.len()).saturating_sub(place(self.len(inode))?);
-        if growth as u64 > self.capacity.saturating_sub(self.used()) {
+        if growth > 0 && growth as u64 > self.capacity.saturating_sub(self.used()) {
             return Err(Self::error(Fault::NoSpace));
         }
         let len = match fault {
@@ -367,11 +357,9 @@ impl World {
             Some(Fault::PowerCut) | None => buf.len(),
         };
         if let Some(file) = self.inodes.get_mut(&inode).filter(|_| len > 0) {
-            write_into(&mut file.visible, position, &buf[..len]);
-            file.changes.push(FileChange::Write {
-                position,
-                bytes: buf[..len].to_vec(),
-            });
+            let bytes = Content::from(&buf[..len]);
+            file.visible.write_shared(position, &bytes);
+            file.changes.push(FileChange::Write { position, bytes });
         }
         fault.map_or(Ok(()), |fault| Err(Self::error(fault)))
     }
@@ -381,12 +369,12 @@ impl World {
             return Err(Self::error(fault));
         }
         let growth = bytes.saturating_sub(self.len(inode));
-        if growth > self.capacity.saturating_sub(self.used()) {
+        if growth > 0 && growth > self.capacity.saturating_sub(self.used()) {
             return Err(Self::error(Fault::NoSpace));
         }
         let len = place(bytes)?;
         if let Some(file) = self.inodes.get_mut(&inode) {
-            file.visible.resize(len, 0);
+            file.visible.resize(len);
             file.changes.push(FileChange::Len(len));
         }
         Ok(())
@@ -401,9 +389,9 @@ impl World {
             None => {
                 for change in std::mem::take(&mut file.changes) {
                     match change {
-                        FileChange::Len(len) => file.durable.resize(len, 0),
+                        FileChange::Len(len) => file.durable.resize(len),
                         FileChange::Write { position, bytes } => {
-                            write_into(&mut file.durable, position, &bytes);
+                            file.durable.write_shared(position, &bytes);
                         }
                     }
                 }
