@@ -68,7 +68,14 @@ _NO_COOPERATIVE = "its assignors are all eager"
 _NO_STATIC = "has no static members"
 
 CLIENTS_TABLE = [
-    Client("java-4.3", "library", "java", _java(JAVA_CLIENT_VERSIONS[0]), title="Java client"),
+    Client(
+        "java-4.3",
+        "library",
+        "java",
+        _java(JAVA_CLIENT_VERSIONS[0]),
+        {"replace_configs": "changes settings one by one only"},
+        title="Java client",
+    ),
     Client(
         "java-3.9",
         "library",

@@ -82,6 +82,7 @@ type arguments struct {
 	ClientID     string            `json:"client_id"`
 	Key          string            `json:"key"`
 	Value        string            `json:"value"`
+	Node         int32             `json:"node"`
 }
 
 // count is `partitions` as a number.

@@ -61,6 +61,9 @@ func (f *franz) operations() map[string]func(arguments) (answer, error) {
 		"create_topic": f.createTopic, "delete_topic": f.deleteTopic, "add_partitions": f.addPartitions,
 		"topic_configs": f.topicConfigs, "set_topic_config": f.setTopicConfig, "list_groups": f.listGroups,
 		"describe_group": f.describeGroup, "delete_group": f.deleteGroup, "delete_records": f.deleteRecords, "reset": f.reset,
+		"ui_cluster": f.page(uiCluster), "ui_topics": f.page(uiTopics), "ui_groups": f.page(uiGroups),
+		"ui_security": f.page(uiSecurity), "ui_reset": f.page(uiReset), "ui_forget": f.page(uiForget),
+		"ui_reassign": f.page(uiReassign), "ui_replace_configs": f.page(uiReplaceConfigs),
 	}
 }
 

@@ -59,6 +59,9 @@ final class AdminOperations {
 
     JsonNode carryOut(String operation, JsonNode a) throws Exception {
         Admin client = of(a.get("bootstrap").asText());
+        if (operation.startsWith("ui_")) {
+            return new WebUi(client).page(operation, a);
+        }
         String topic = a.path("topic").asText();
         ConfigResource resource = new ConfigResource(ConfigResource.Type.TOPIC, topic);
         ObjectNode said = Driver.JSON.createObjectNode();
