@@ -4,6 +4,7 @@
 //! the order in which a fault is cheapest to find; the others run one part of it, usually longer.
 
 mod claims;
+mod deploy;
 mod docs;
 mod readme;
 mod step;
@@ -15,8 +16,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND [ARGS]
 
-  test     everything: format, lints, tidy, tests, documents, fuzz corpus, simulator, crash cycles,
-           the console in a browser, real clients
+  test     everything: format, lints, tidy, tests, documents, what is deployed, fuzz corpus,
+           simulator, crash cycles, the console in a browser, real clients
              --only STEP[,STEP]   just these steps          --skip STEP[,STEP]   all but these
              --list               names of the steps
   compat   real clients against the real binary            (ARGS go to compat/run.py; try --help)

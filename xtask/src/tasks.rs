@@ -1,7 +1,7 @@
 //! The commands: what `test` is made of, and its parts as commands of their own.
 
 use crate::step::{root, run, run_in, say, timed};
-use crate::{docs, readme, tidy};
+use crate::{deploy, docs, readme, tidy};
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 use std::time::Instant;
@@ -35,6 +35,7 @@ const STEPS: &[Step] = &[
     ("docs", || docs::run(&["--check".into()]).map(drop)),
     ("readme", || readme::run(&build_binary()?)),
     ("alerts", alerts),
+    ("deploy", || deploy::check(&build_binary()?)),
     ("fuzz", fuzz),
     ("sim", || sim(&["--seeds".into(), "2000".into()]).map(drop)),
     ("crash", || crash(&["--cycles".into(), "100".into()]).map(drop)),
