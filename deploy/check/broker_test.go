@@ -2,6 +2,7 @@ package check
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -80,8 +81,14 @@ func TestTheBrokerTakesTheSettings(t *testing.T) {
 	}
 }
 
-// started runs the container's command with ports that are free and a volume as storage drivers make it; where HTTP answers.
-func started(t *testing.T, release rendered) (string, *exec.Cmd) {
+// running is a broker and where it answers.
+type running struct {
+	process     *exec.Cmd
+	kafka, http string
+}
+
+// started runs the container's command with ports that are free and a volume as storage drivers make it.
+func started(t *testing.T, release rendered, further ...string) running {
 	t.Helper()
 	volume := t.TempDir()
 	// At the root of a formatted volume, and nobody's but root's.
@@ -94,12 +101,19 @@ func started(t *testing.T, release rendered) (string, *exec.Cmd) {
 	}
 	config := settings(t, release)
 	broker := exec.Command(binary(t), "serve", "--config", config, "--data", volume, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0")
+	broker.Args = append(broker.Args, further...)
 	if os.Geteuid() == 0 {
 		asInThePod(t, broker, volume, config)
 	}
 	// What is written elsewhere would fail in the pod, whose file system is read-only.
 	broker.Dir, broker.Env = "/", []string{"PATH=/nowhere", "HOME=/nowhere", "TMPDIR=/nowhere"}
-	broker.Stderr = os.Stderr
+	var log bytes.Buffer
+	broker.Stderr = &log
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the broker's log:\n%s", &log)
+		}
+	})
 	out, err := broker.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -108,19 +122,21 @@ func started(t *testing.T, release rendered) (string, *exec.Cmd) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = broker.Process.Kill(); _ = broker.Wait() })
-	lines, address := bufio.NewScanner(out), ""
+	lines, found := bufio.NewScanner(out), running{process: broker}
 	for lines.Scan() {
-		words := strings.Fields(lines.Text())
-		if len(words) > 1 && words[0] == "http" {
-			address = words[1]
-		}
-		if len(words) > 0 && words[0] == "stop" {
+		words := append(strings.Fields(lines.Text()), "", "")
+		switch words[0] {
+		case "kafka":
+			found.kafka = words[1]
+		case "http":
+			found.http = words[1]
+		case "stop":
 			go io.Copy(io.Discard, out)
-			return address, broker
+			return found
 		}
 	}
 	t.Fatal("the broker ended before it was ready")
-	return "", nil
+	return found
 }
 
 // asInThePod has the broker run as the user of the pod, with what that user may read.
@@ -150,9 +166,9 @@ func TestTheBrokerAnswersProbesScrapesAndBrowsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, broker := started(t, release)
+	broker := started(t, release)
 	get := func(path, host string) int {
-		request, err := http.NewRequest(http.MethodGet, "http://"+address+path, nil)
+		request, err := http.NewRequest(http.MethodGet, "http://"+broker.http+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,11 +201,11 @@ func TestTheBrokerAnswersProbesScrapesAndBrowsers(t *testing.T) {
 			t.Errorf("%s of %s: %d", look.path, look.host, status)
 		}
 	}
-	if err := broker.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := broker.process.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	if err := broker.Wait(); err != nil {
+	if err := broker.process.Wait(); err != nil {
 		t.Error(fmt.Errorf("it ended with %w", err))
 	}
 	if took := time.Since(begun); took > 5*time.Second {

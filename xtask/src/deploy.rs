@@ -1,5 +1,5 @@
 //! What `deploy/` has, held against the programs that read it: the service by systemd, the chart and the scalers by Helm and the
-//! schemas of Kubernetes.
+//! schemas of Kubernetes, dashboard and alerts by Prometheus.
 
 use std::fs;
 use std::process::Command;
@@ -55,7 +55,7 @@ fn unit(binary: &str) -> Result<()> {
     Ok(())
 }
 
-/// The chart and the scalers, by a Go module of tests with Helm's library in it.
+/// The chart and the scalers, by a Go module of tests with Helm's library in it; there, too, the dashboard before a Prometheus.
 fn charts(binary: &str) -> Result<()> {
     let folder = root().join("deploy/check");
     let mut command = Command::new("go");
