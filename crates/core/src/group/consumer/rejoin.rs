@@ -5,25 +5,31 @@ use crate::group::state::MemberState;
 use crate::group::topics::Topics;
 use crate::ids::TopicId;
 
-/// Longest heartbeat interval while work may move between members, milliseconds.
-const HEARTBEAT_WHILE_MOVING_MS: i32 = 1_000;
+/// Longest heartbeat interval while a partition is shared, milliseconds.
+const HEARTBEAT_WHILE_SHARED_MS: i32 = 1_000;
+
+/// The same while a member waits for work: two heartbeats pass before it has some, one of whoever gives it up and one of its
+/// own.
+const HEARTBEAT_WHILE_WAITED_FOR_MS: i32 = 500;
 
 impl Coordinator {
     /// How soon the member is to be heard of again. While a partition is shared, or a member waits for work that could be
     /// divided, members are to learn of changes soon.
     pub(super) fn heartbeat_interval_ms(&self, topics: &dyn Topics, group: &str) -> i32 {
         let usual = self.timings(group).heartbeat_interval_ms;
-        let is_moving = self.consumer(group).is_some_and(|consumer| {
-            let waits = |state: &MemberState| state.target.is_empty();
-            !consumer.shared.is_empty()
-                || (consumer.members.len() > 1
-                    && consumer.members.values().any(waits)
-                    && self.concerns_planner(topics, group))
-        });
-        if is_moving {
-            usual.min(HEARTBEAT_WHILE_MOVING_MS)
-        } else {
+        let Some(consumer) = self.consumer(group) else {
+            return usual;
+        };
+        let waits = |state: &MemberState| state.target.is_empty();
+        let is_waited_for = consumer.members.len() > 1
+            && consumer.members.values().any(waits)
+            && self.concerns_planner(topics, group);
+        if is_waited_for {
+            usual.min(HEARTBEAT_WHILE_WAITED_FOR_MS)
+        } else if consumer.shared.is_empty() {
             usual
+        } else {
+            usual.min(HEARTBEAT_WHILE_SHARED_MS)
         }
     }
 

@@ -60,6 +60,12 @@ impl Activity {
         self.uncommitted_ms = Some(now_ms);
     }
 
+    /// It committed an offset of a partition that had none: where it began is not known, so nothing is measured up to now.
+    pub(super) fn began(&mut self, now_ms: u64) {
+        self.commits.last_ms = Some(now_ms);
+        self.measured = Some((self.done, now_ms));
+    }
+
     /// A look at the member: what it is doing, and whether it was handed records of slices that it has not committed.
     pub(super) fn look(&mut self, now_ms: u64, state: MemberState, has_undone: bool) {
         let (done, was_busy) = (self.done, self.state == MemberState::Busy);

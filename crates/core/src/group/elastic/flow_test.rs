@@ -92,6 +92,26 @@ fn a_member_is_handed_no_more_than_its_window_until_it_commits() {
     assert!(!world.is_full(at));
 }
 
+/// When a group is new, nobody knows where its first reader began: its first commit says where it stands, and nothing of how
+/// fast it got there. Its next one may come at once, as it gives the partition up to be divided.
+#[test]
+fn the_pace_of_a_new_group_is_measured_from_its_first_commit_on() {
+    let mut world = World::uncommitted(&["a", "b"]);
+    let key = world.key();
+    world.bench.topics.ends.insert(key, 100_000);
+    world.plan();
+    for (after_ms, done) in [(1_000, 900), (1_000, 1_900), (14, 1_914)] {
+        world.bench.pass(after_ms);
+        world.commit("a", SliceOffset::new(None, done).unwrap());
+        world.plan();
+    }
+    let memory = world.bench.coordinator.elastic.group("g");
+    let activity = &memory.unwrap().activities["a"];
+    assert_eq!(activity.rate, Some(1_000));
+    let interval_ms = activity.commits.interval_ms;
+    assert!(interval_ms.is_some_and(|ms| ms > 500), "{interval_ms:?}");
+}
+
 #[test]
 fn a_member_that_never_commits_is_woken_for_more() {
     let mut world = World::with_backlog(&["a", "b"], 100_000);

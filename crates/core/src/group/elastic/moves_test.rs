@@ -29,6 +29,13 @@ pub(super) struct World {
 impl World {
     /// Members join in order; the first holds the partition, and has committed offset 100 of 1,000.
     pub(super) fn new(names: &[&'static str]) -> Self {
+        let mut world = Self::uncommitted(names);
+        world.commit(names[0], SliceOffset::new(None, 100).unwrap());
+        world
+    }
+
+    /// The same, and nobody has committed anything yet.
+    pub(super) fn uncommitted(names: &[&'static str]) -> Self {
         let mut bench = Bench::new(&[("t", 1)]);
         let key = (bench.topics.id("t"), 0);
         bench.topics.ends.insert(key, 1_000);
@@ -48,7 +55,6 @@ impl World {
         let (answer, effects) = bench.coordinator.fetch(bench.now, &bench.topics, &caller, &asked);
         bench.take(effects);
         assert_eq!(answer.unwrap()[0].1[0].offset, -1);
-        assert!(world.bench.commit(names[0], epoch, "t", 0, 100).is_ok());
         world
     }
 

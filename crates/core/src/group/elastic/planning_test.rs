@@ -235,9 +235,13 @@ fn where_nothing_is_divided_nobody_is_told_anything_and_switching_it_on_is_enoug
     assert_eq!(world.bench.coordinator.decisions_of("g").count(), 0);
     assert_eq!(world.members["b"].heartbeat_interval_ms, 5_000);
     world.bench.topics.elastic.mode = Mode::Slices;
-    world.live(1);
-    assert_eq!(world.members["b"].heartbeat_interval_ms, 1_000);
-    world.live(7);
+    world.beat();
+    for name in ["a", "b"] {
+        let interval_ms = world.members[name].heartbeat_interval_ms;
+        assert_eq!(interval_ms, 500, "one waits for what the other gives up");
+    }
+    world.live(8);
+    assert_eq!(world.members["b"].heartbeat_interval_ms, 1_000, "both share it");
     assert_eq!(world.kinds(), ["split"]);
     // What is divided is looked after, whatever the mode.
     world.bench.topics.elastic.mode = Mode::Off;

@@ -356,12 +356,17 @@ impl Coordinator {
         (member, offset): (&str, Offset),
     ) {
         let before = match self.cursor(group, key) {
-            Some(Cursor::Plain(plain)) => plain.offset,
-            Some(Cursor::Divided(_)) | None => return,
+            Some(Cursor::Plain(plain)) => Some(plain.offset),
+            None => None,
+            Some(Cursor::Divided(_)) => return,
         };
-        let records = u64::try_from(offset.saturating_sub(before)).unwrap_or(0);
-        if let Some(activity) = self.elastic.known_activity(group, member).filter(|_| records > 0) {
-            activity.committed(step.now.mono_ms, records);
+        let Some(activity) = self.elastic.known_activity(group, member) else {
+            return;
+        };
+        match before.map(|before| offset.saturating_sub(before)) {
+            None => activity.began(step.now.mono_ms),
+            Some(records @ 1..) => activity.committed(step.now.mono_ms, records.unsigned_abs()),
+            Some(_) => {}
         }
     }
 
