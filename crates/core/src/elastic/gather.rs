@@ -174,8 +174,8 @@ impl<'a> Gather<'a> {
         // A source that has nothing left to do will commit nothing more, so that the last of its commits never has a successor
         // that would prove it.
         let source = self.snapshot.members.get(&transit.source);
-        let drained = source.filter(|source| source.state == MemberState::Drained);
-        let is_silent = drained.is_some_and(|source| self.age(source.since_ms) >= settings.split_cooldown_ms);
+        let done = source.filter(|source| source.is_needy());
+        let is_silent = done.is_some_and(|source| self.age(source.since_ms) >= settings.split_cooldown_ms);
         let timeout_ms = if is_silent {
             settings.fence_timeout_ms.min(settings.split_cooldown_ms)
         } else {
