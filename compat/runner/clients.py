@@ -1,7 +1,7 @@
 """The table of clients: how each is started, what must be installed for it, and what it cannot do, with the reason.
 
 Kinds: `library` clients run the scenarios of scenarios/ that speak the driver protocol; `command` clients (kcat, Kafka's
-tools, Anabranch's own commands) and the `raw` one have scenarios of their own.
+tools, Anabranch's own commands), the `raw` one, and `guide` ones (programs of docs/first-split.md) have scenarios of their own.
 """
 
 import os
@@ -31,6 +31,26 @@ class Client:
     def command(self, environment):
         """(arguments, environment variables, working folder) of its driver."""
         return self._command(environment)
+
+
+class Guide(Client):
+    """The program of one chapter of docs/first-split.md."""
+
+    def __init__(self, language):
+        # Rust's is built with the broker, from the workspace's lock file.
+        super().__init__(f"guide-{language}", "guide", None if language == "rust" else f"guide-{language}")
+        self.language = language
+        self.title = f"docs/first-split.md, {language}"
+
+    def folder(self, environment, chapter):
+        """Where it is started."""
+        return environment.path(self.part) if self.part else chapter.folder
+
+    def start_line(self, environment, chapter):
+        """The page's command that starts it. Rust's is not built once more: it lies beside the broker's."""
+        if self.part:
+            return chapter.start
+        return chapter.start.replace("cargo run --release --", os.path.join(os.path.dirname(environment.binary), "billing"))
 
 
 def _python(part, script):
@@ -221,6 +241,7 @@ CLIENTS_TABLE = [
     Client("kafka-tools", "command", "tools", title="Apache Kafka's own tools"),
     Client("kcat", "command", "kcat", title="kcat"),
     Client("wire", "raw", None, title="raw requests"),
+    *(Guide(language) for language in ("java", "python", "go", "node", "rust")),
 ]
 
 

@@ -12,6 +12,8 @@ import sys
 import threading
 import time
 
+from . import guide
+
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CLIENTS = os.path.join(HERE, "clients")
 # The release that Kafka's own tools, and the real Kafka of `--target kafka`, come from.
@@ -155,6 +157,28 @@ def _nothing():
     return []
 
 
+def _guide(language):
+    """The program of a chapter of docs/first-split.md: in a copy of its folder, by the page's own commands."""
+
+    def chapter():
+        return guide.page()[0][language]
+
+    def install(environment, part):
+        home = environment.path(part)
+        shutil.rmtree(home, ignore_errors=True)
+        for path in chapter().files():
+            copy = os.path.join(home, os.path.relpath(path, chapter().folder))
+            os.makedirs(os.path.dirname(copy), exist_ok=True)
+            shutil.copy(path, copy)
+        for line in chapter().prepare:
+            program = line.split()[0]
+            if "/" not in program:
+                _need(program, f"the {chapter().name} program of docs/first-split.md needs it")
+            _run(environment, part, ["bash", "-euc", line], cwd=home)
+
+    return install, lambda: [guide.PAGE, *chapter().files()]
+
+
 # part -> (install, the files that it depends on)
 PARTS = {
     "python": _python("requirements.txt"),
@@ -164,6 +188,10 @@ PARTS = {
     "java": (_java, lambda: _sources("java", ".java", "driver-pom.xml")),
     "tools": (_tools, lambda: _sources("java", "tools-pom.xml")),
     "kcat": (_kcat, _nothing),
+    "guide-java": _guide("java"),
+    "guide-python": _guide("python"),
+    "guide-go": _guide("go"),
+    "guide-node": _guide("node"),
 }
 
 

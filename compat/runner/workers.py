@@ -3,15 +3,13 @@
 import json
 import os
 import time
-import urllib.error
-import urllib.request
 
 from .errors import Failure, Late
+from .shown import Shown
 from .worklog import Judge, WorkLog, head
 from .scenarios import console
 from .scenarios.registry import check
 
-HTTP_SECONDS = 10
 # Most records that a member works on at once.
 BATCH = 100
 FOREVER_US = 1 << 62
@@ -22,7 +20,7 @@ SOON_SECONDS = 20
 FENCED_SECONDS = 60
 
 
-class Workers:
+class Workers(Shown):
     """Members of one group on a topic with one partition that may be divided.
 
     Each works `record_us` on a record, `BATCH` records at a time, and commits behind each batch, all in the thread that polls:
@@ -30,13 +28,13 @@ class Workers:
     """
 
     def __init__(self, context, partitions=1, record_us=200, work=None, settings=None, client=None, **options):
-        self.context, self.record_us, self.options = context, record_us, options
+        topic = context.topic("shared", partitions, elastic_mode="slices", **(settings or {}))
+        super().__init__(context, topic, context.name("group"))
+        self.record_us, self.options = record_us, options
         # Whose members these are, if no other client is named; another one than the scenario's works in one process of its own.
         self.client, self._driver = client or context.client, client and context.driver_of(client)
         # What else the work is like, for all members.
         self.work = work or {}
-        self.topic = context.topic("shared", partitions, elastic_mode="slices", **(settings or {}))
-        self.group = context.name("group")
         self.members, self.logs = {}, []
         # {(partition, offset): (key, number among the records of that key)}
         self.written = {}
@@ -217,40 +215,6 @@ class Workers:
             self.story()
             raise
         return judge
-
-    # What the broker says.
-
-    def _get(self, path):
-        url = f"http://{self.context.broker.host}:{self.context.broker.port + 1}/api/v1/{path}"
-        with urllib.request.urlopen(url, timeout=HTTP_SECONDS) as answer:
-            return json.load(answer)
-
-    def shown(self):
-        """The group, as the broker shows it."""
-        return self._get(f"groups/{self.group}")
-
-    def shares(self):
-        """{member's client id and id: [share]} of partition 0; empty while it is plain."""
-        try:
-            rows = self.shown()["partitions"]
-        except urllib.error.HTTPError:
-            return {}
-        row = next((row for row in rows if (row["topic"], row["partition"]) == (self.topic, 0)), None)
-        if row is None or row["form"] != "divided":
-            return {}
-        held = {}
-        for share in row["shares"]:
-            held.setdefault(share["member"], []).append(share)
-        return held
-
-    def decisions(self, kind=None, done=False):
-        """The group's decisions."""
-        rows = self._get(f"decisions?group={self.group}&limit=1000")["decisions"]
-        return [row for row in rows if (not kind or row["kind"] == kind) and (not done or row["outcome"] == "decided")]
-
-    def holders(self):
-        """How many members hold a share that is open."""
-        return sum(1 for shares in self.shares().values() if any(share["end"] is None for share in shares))
 
 
 def now_us():

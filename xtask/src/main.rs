@@ -1,4 +1,4 @@
-//! The one entry point for developers: `cargo xtask test | compat | console | crash | sim | explore | bench | docs`.
+//! The one entry point for developers: `cargo xtask test | compat | guides | console | crash | sim | explore | bench | docs`.
 //!
 //! Every command prints its verdict as the last line and exits non-zero when it fails. `test` is the whole proof, in
 //! the order in which a fault is cheapest to find; the others run one part of it, usually longer.
@@ -6,6 +6,8 @@
 mod claims;
 mod deploy;
 mod docs;
+mod include;
+mod links;
 mod readme;
 mod step;
 mod tasks;
@@ -21,6 +23,7 @@ usage: cargo xtask COMMAND [ARGS]
              --only STEP[,STEP]   just these steps          --skip STEP[,STEP]   all but these
              --list               names of the steps
   compat   real clients against the real binary            (ARGS go to compat/run.py; try --help)
+  guides   the programs of docs/first-split.md, done        (part of compat)
   crash    kill -9 under load, then verify                 (--cycles N, default 100; --seed S)
   sim      brokers, clients and faults from seeds           (--seeds N, --first S; --mutants)
   console  the console in a browser                        (--shots FOLDER: pictures of it)
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
     let done = match command.as_str() {
         "test" => tasks::test(&rest),
         "compat" => tasks::compat(&rest),
+        "guides" => tasks::guides(&rest),
         "crash" => tasks::crash(&rest),
         "sim" => tasks::sim(&rest),
         "console" => tasks::console(&rest),

@@ -90,21 +90,18 @@ fn names(list: Option<&String>) -> Result<Vec<&str>> {
 }
 
 fn build_binary() -> Result<String> {
-    run(
-        "cargo",
-        &[
-            "build",
-            "--locked",
-            "--profile",
-            PROFILE,
-            "--package",
-            "anabranch",
-        ],
-    )?;
+    build(&["anabranch"])
+}
+
+/// Builds programs in one go, so that they share what they are made of; where the first of them is.
+fn build(packages: &[&str]) -> Result<String> {
+    let mut command = vec!["build", "--locked", "--profile", PROFILE];
+    command.extend(packages.iter().flat_map(|package| ["--package", *package]));
+    run("cargo", &command)?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
     Ok(target
         .join(PROFILE)
-        .join("anabranch")
+        .join(packages[0])
         .to_string_lossy()
         .into_owned())
 }
@@ -127,11 +124,19 @@ pub(crate) fn compat(args: &[String]) -> Result<String> {
         "python3",
         &["-m", "unittest", "discover", "--quiet", "compat/tests"],
     )?;
-    let binary = build_binary()?;
+    // Beside the broker, the program of docs/first-split.md that is in Rust.
+    let binary = build(&["anabranch", "billing"])?;
     let mut command = vec!["compat/run.py".to_owned(), "--binary".into(), binary];
     command.extend_from_slice(args);
     run("python3", &command)?;
     Ok("every scenario met its expectation".into())
+}
+
+/// What docs/first-split.md says, done in each of its languages.
+pub(crate) fn guides(args: &[String]) -> Result<String> {
+    let mut command = vec!["--scenario".to_owned(), "guide-".into()];
+    command.extend_from_slice(args);
+    compat(&command)
 }
 
 /// kill -9 under load, restart, verify against what the clients were told.

@@ -4,7 +4,7 @@ import subprocess
 
 from ..clients import tool_version
 from .registry import ALL
-from . import records, offsets, groups, recognised, members, queues, restarts, topics, admin, mixed, elastic, elastic_cases, elastic_users, protocol, ui, console, kcat, tools, mainjob
+from . import records, offsets, groups, recognised, members, queues, restarts, topics, admin, mixed, elastic, elastic_cases, elastic_users, protocol, ui, console, kcat, tools, mainjob, guide
 
 __all__ = ["ALL", "version_of"]
 
