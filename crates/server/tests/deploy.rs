@@ -148,6 +148,7 @@ async fn every_alert_uses_what_a_broker_serves_as_what_it_is() {
     let metrics = served().await;
     let text = std::fs::read_to_string(folder().join("prometheus/anabranch.rules.yml")).unwrap();
     let rules: Value = serde_norway::from_str(&text).unwrap();
+    let page = std::fs::read_to_string(folder().join("../docs/operations.md")).unwrap();
     let mut names = BTreeSet::new();
     for rule in rules["groups"]
         .as_array()
@@ -157,6 +158,13 @@ async fn every_alert_uses_what_a_broker_serves_as_what_it_is() {
     {
         let name = rule["alert"].as_str().unwrap();
         assert!(name.starts_with("Anabranch") && names.insert(name), "{name}");
+        // What to do when it fires is where the alert itself says.
+        assert!(page.contains(&format!("\n| {name} | ")), "{name} has no row");
+        let runbook = rule["annotations"]["runbook_url"].as_str().unwrap();
+        assert!(
+            runbook.ends_with("docs/operations.md#alerts"),
+            "{name}: {runbook}"
+        );
         let severity = rule["labels"]["severity"].as_str().unwrap();
         assert!(["critical", "warning"].contains(&severity), "{name}: {severity}");
         let labels = check(&metrics, rule["expr"].as_str().unwrap());
