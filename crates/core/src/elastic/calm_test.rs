@@ -67,6 +67,24 @@ fn a_topic_that_is_switched_off_flows_together_at_once() {
 }
 
 #[test]
+fn where_nothing_is_left_to_read_a_member_that_had_read_again_does_not_keep_a_division_that_is_switched_off()
+{
+    let kinds_of = |records, mode| {
+        let mut world = shared_by(2, records);
+        world.settings().mode = mode;
+        let mut snapshot = world.look();
+        let shares = divided(&mut snapshot).shares.values_mut();
+        shares.for_each(|share| share.rewound = true);
+        kinds(&super::plan(&snapshot))
+    };
+    assert_eq!(kinds_of(0, Mode::Queues), [Kind::Fold]);
+    // It will commit, and then it is known where it is.
+    assert_eq!(kinds_of(40_000, Mode::Queues), []);
+    // It may be about to read on; nothing is in a hurry.
+    assert_eq!(kinds_of(0, Mode::Slices), []);
+}
+
+#[test]
 fn whole_partitions_are_placed_before_shares_are_cut() {
     let mut world = World::new();
     for number in 0..8 {

@@ -12,6 +12,7 @@ use super::inputs::{
     FoldInputs, FoldShare, GrantInputs, Inputs, Item, ItemTopic, Load, NEEDY_MAX, Needy, PartitionRef,
     PlainInputs, RECEIVERS_MAX, Receiver, ReturnInputs,
 };
+use super::settings::Mode;
 use super::snapshot::{DividedView, Loose, MemberId, MemberState, Reading, Snapshot, TopicView, Transit};
 use crate::ids::TopicId;
 use crate::slots::SlotSet;
@@ -309,7 +310,12 @@ impl<'a> Gather<'a> {
         divided: &DividedView,
     ) -> Option<Inputs> {
         let settled = divided.transits.is_empty() && divided.loose.is_empty();
-        let steady = |share: &super::ShareView| !share.rewound && !share.blind && !share.chain_full;
+        // Who has gone back to read again is waited for until its commits tell where it is. Where nothing is left to read no
+        // commit will come any more, so that a division which is to end would never do.
+        let is_over = |share: &super::ShareView| view.settings.mode != Mode::Slices && share.remaining == 0;
+        let steady = |share: &super::ShareView| {
+            (!share.rewound || is_over(share)) && !share.blind && !share.chain_full
+        };
         if !settled || !divided.shares.values().all(steady) {
             return None;
         }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::moves_test::World;
 use super::planning_test::Uncounted;
-use crate::elastic::{Ended, Entry, Mode};
+use super::shares_test::{half, moves};
+use crate::elastic::{Ended, Entry, How, Mode};
 use crate::group::harness::{Bench, modern};
 use crate::ids::Offset;
 
@@ -40,6 +41,8 @@ impl World {
             self.bench.pass(1_000);
             let (now, topics) = (self.bench.now, self.bench.topics.clone());
             let (_, effects) = self.bench.coordinator.plan(now, &topics, &Uncounted);
+            self.bench.take(effects);
+            let effects = self.bench.coordinator.recheck_queues(now, &topics);
             self.bench.take(effects);
             self.beat();
         }
@@ -110,6 +113,32 @@ fn a_topic_that_goes_to_queue_mode_has_its_queues_spread_evenly_again() {
     world.let_pass(4);
     for member in ["a", "b", "c", "d"] {
         assert_eq!(world.partitions(member).len(), 1, "{member}");
+    }
+}
+
+/// The first two queues are read. Whether the partition is one of them or not, nobody shares it in the end.
+#[test]
+fn a_partition_that_was_divided_when_its_topic_went_to_queue_mode_is_a_queue_like_the_others_soon() {
+    for partition in [0, 2] {
+        let mut world = World::of_partitions(&["a", "b"], &[0, 0, 0]);
+        let key = (world.bench.topics.id("t"), partition);
+        let holder = world.bench.coordinator.whole_holder("g", key).0.unwrap();
+        let parts = [("a", half(false)), ("b", half(true))];
+        world.act(&moves(key, How::Divide, Some(&holder), &parts));
+        world.let_pass(2);
+        assert!(world.partitions("a").contains(&partition) && world.partitions("b").contains(&partition));
+        world.bench.topics.read_queues = Some(2);
+        world.bench.topics.elastic.mode = Mode::Queues;
+        world.bench.topics_changed();
+        world.let_pass(9);
+        let (a, b) = (world.partitions("a"), world.partitions("b"));
+        assert_eq!((a.len(), b.len()), (1, 1), "{partition}: {a:?} and {b:?}");
+        let consumer = world.bench.coordinator.groups()["g"].consumer().unwrap();
+        assert!(consumer.shared.is_empty());
+        let epoch = consumer.epoch;
+        world.let_pass(9);
+        let consumer = world.bench.coordinator.groups()["g"].consumer().unwrap();
+        assert_eq!(consumer.epoch, epoch, "and that is that");
     }
 }
 

@@ -85,7 +85,12 @@ impl Coordinator {
             Some(pool) => pool.left(ids_up_to, step.now.wall_ms),
             None => ids_up_to.get(),
         };
-        for partition in (0..found.partitions).filter(|partition| !closed.contains(partition)) {
+        // A queue that nobody is to be given is of no concern, but if it is divided: that is to end.
+        let is_shown = |partition: &i32| {
+            let cursor = self.cursor(group, (topic, *partition));
+            !closed.contains(partition) || matches!(cursor, Some(Cursor::Divided(_)))
+        };
+        for partition in (0..found.partitions).filter(is_shown) {
             let key = (topic, partition);
             let end = step.topics.log_end(topic, partition);
             let reading = match self.cursor(group, key) {
