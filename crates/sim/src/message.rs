@@ -6,7 +6,7 @@ use anabranch_core::group::{
     JoinAnswer, JoinGroup, LeaveAnswer, LeaveGroup, OffsetCommit, OffsetFetch, SyncAnswer, SyncGroup,
 };
 use anabranch_core::ids::{Offset, TopicId};
-use anabranch_core::node::CreateTopic;
+use anabranch_core::node::{CreateTopic, QueueOrder};
 /// How a producer names a topic: by name up to version 12 of Produce, by id later.
 pub use anabranch_engine::fetch::Place;
 use anabranch_wire::ErrorCode;
@@ -108,6 +108,10 @@ pub enum Request {
         tp: Tp,
         offset: Offset,
     },
+    OrderQueues {
+        topic: String,
+        order: QueueOrder,
+    },
     AlterConfig {
         topic: String,
         key: &'static str,
@@ -158,6 +162,8 @@ impl Request {
             Self::DeleteTopic { .. } => "DeleteTopics",
             Self::CreatePartitions { .. } => "CreatePartitions",
             Self::DeleteRecords { .. } => "DeleteRecords",
+            // An order of the administration API.
+            Self::OrderQueues { .. } => "OrderQueues",
             Self::AlterConfig { .. } => "IncrementalAlterConfigs",
         }
     }

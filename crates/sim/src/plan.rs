@@ -2,7 +2,7 @@
 //! there, and so situations arise that an even mixture would never show.
 
 use crate::broker::Settings;
-use crate::client::admin::{AGEING, Admin, FLEETING, LONELY_GROUP, SHRINKING, STEADY, TOPICS};
+use crate::client::admin::{AGEING, Admin, FLEETING, LONELY_GROUP, QUEUED, SHRINKING, STEADY, TOPICS};
 use crate::client::idempotent::Idempotent;
 use crate::client::member::Member;
 use crate::client::member::cast::{self, Scene};
@@ -38,19 +38,27 @@ pub struct Plan {
 impl Plan {
     /// Draws a plan.
     pub fn draw(rng: &mut Rng) -> Self {
-        let broker = Settings {
+        // Chance of their own, so that runs without queues are what they would be if there were none at all.
+        let mut of_queues = Rng::new(rng.clone().bits());
+        let mut broker = Settings {
             segment_bytes: 64 << 10,
             cache_bytes: if rng.percent(50) { 64 << 10 } else { 512 << 10 },
             pack_live_percent: if rng.percent(20) { 0 } else { 80 },
             commit_pause_us: rng.between(1_000, 80_000),
             session_ms: rng.between(5_000, 10_000),
             elastic: draw_elastic(rng),
+            queues: Vec::new(),
             fault: None,
         };
         let is_elastic = !broker.elastic.is_empty();
-        let groups = draw_groups(rng, is_elastic);
+        let mut groups = draw_groups(rng, is_elastic);
+        if of_queues.percent(40) {
+            broker.queues = draw_queues(&mut of_queues, &mut groups);
+        }
+        let has_queues = !broker.queues.is_empty();
         let names: Vec<String> = groups.iter().map(|group| group.name.clone()).collect();
-        let mut clients: Vec<Box<dyn Client>> = vec![Box::new(Admin::new(0, names.clone(), is_elastic))];
+        let mut clients: Vec<Box<dyn Client>> =
+            vec![Box::new(Admin::new(0, names.clone(), is_elastic, has_queues))];
         for _ in 0..rng.between(1, 2) {
             let (seat, topic) = (draw_seat(rng, clients.len()), draw_topic(rng));
             clients.push(Box::new(Producer::new(seat, topic, rng.between(20, 400))));
@@ -58,6 +66,12 @@ impl Plan {
         for _ in 0..rng.between(1, 3) {
             let (seat, topic) = (draw_seat(rng, clients.len()), draw_topic(rng));
             clients.push(Box::new(Idempotent::new(seat, topic, rng.between(5, 150))));
+        }
+        if has_queues {
+            let seat = draw_seat(&mut of_queues, clients.len());
+            clients.push(Box::new(Idempotent::new(seat, QUEUED, of_queues.between(5, 150))));
+            let seat = draw_seat(&mut of_queues, clients.len());
+            clients.push(Box::new(Producer::new(seat, QUEUED, of_queues.between(20, 400))));
         }
         for group in &groups {
             draw_members(rng, group, &broker, &mut clients);
@@ -96,6 +110,28 @@ fn draw_elastic(rng: &mut Rng) -> Vec<(&'static str, String)> {
     if rng.percent(40) {
         drawn.push(("elastic.commit.evidence", "latest".to_owned()));
     }
+    drawn
+}
+
+/// Settings of a topic in queue mode, with short times, and who reads it: some of the groups, and one of its own.
+fn draw_queues(rng: &mut Rng, groups: &mut Vec<Group>) -> Vec<(&'static str, String)> {
+    for group in groups.iter_mut() {
+        if rng.percent(50) {
+            group.topics.push(QUEUED.to_owned());
+        }
+    }
+    groups.push(Group {
+        name: "gamma".to_owned(),
+        topics: vec![QUEUED.to_owned()],
+    });
+    let mut drawn = Vec::new();
+    let mut number = |key, low, high| drawn.push((key, rng.between(low, high).to_string()));
+    number("elastic.queues.min", 1, 2);
+    number("elastic.queues.max", 2, 6);
+    number("elastic.queues.write.delay.ms", 0, 1_500);
+    number("elastic.queues.drain.delay.ms", 0, 3_000);
+    number("elastic.queues.shrink.grace.ms", 0, 3_000);
+    number("elastic.queues.group.ttl.ms", 0, 10_000);
     drawn
 }
 

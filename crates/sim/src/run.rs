@@ -18,7 +18,7 @@ use crate::message::Tp;
 use crate::net::{Lane, Net};
 use crate::oracle::commits::Key;
 use crate::oracle::topics::Shape;
-use crate::oracle::{Oracles, Violation, delivery};
+use crate::oracle::{Oracles, Violation, delivery, queues};
 use crate::plan::{Group, Plan};
 use crate::sights::{Sight, Sights};
 use crate::world::{Event, Keep, World};
@@ -364,6 +364,14 @@ impl Run {
         }
     }
 
+    /// Why the queues of a topic are not yet as they are to stay.
+    fn unsettled_queues(&self, node: &Node) -> Option<String> {
+        let bounds = self.broker.queue_bounds()?;
+        let mut topics = node.state().queues().keys();
+        let what = topics.find_map(|topic| queues::unsettled(node, *topic, bounds))?;
+        Some(format!("{}: {what}", queues::SETTLED))
+    }
+
     /// What is still to be done, if anything, and where.
     fn backlog(&self) -> Option<(Option<Key>, String)> {
         let Some(node) = self.broker.node().filter(|_| self.broker.queued() == 0) else {
@@ -390,7 +398,7 @@ impl Run {
                 }
             }
         }
-        None
+        self.unsettled_queues(node).map(|what| (None, what))
     }
 }
 

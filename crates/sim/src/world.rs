@@ -52,6 +52,8 @@ pub enum Chore {
     Retention,
     /// The planner of elastic groups.
     Plan,
+    /// The queue counts of topics.
+    Queues,
 }
 
 /// The shared part of a run.

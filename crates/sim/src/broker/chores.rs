@@ -33,6 +33,7 @@ impl Broker {
             Chore::Retention => process.retain(ctx, life),
             Chore::Plan if process.is_planned_later(ctx) => return,
             Chore::Plan => process.plan(ctx, life),
+            Chore::Queues => process.count_queues(ctx, life),
         }
         process.follow_up(ctx, life, &self.settings);
         self.bury(ctx, Some(chore));

@@ -156,8 +156,11 @@ impl Process {
             return ready(Answer::Refused(ErrorCode::UnknownTopicOrPartition), Lsn(0));
         };
         let tp = (log.topic(), log.partition());
-        ctx.oracle
-            .bounds(tp, appended.log_start_offset, log.high_watermark());
+        // Of a batch that is stored elsewhere nothing is told.
+        if appended.base_offset >= 0 {
+            ctx.oracle
+                .bounds(tp, appended.log_start_offset, log.high_watermark());
+        }
         let answer = Answer::Produced {
             topic: tp.0,
             base_offset: appended.base_offset,
@@ -167,6 +170,17 @@ impl Process {
     }
 
     fn administer(&mut self, ctx: &mut Ctx<'_>, request: Request) -> Slot {
+        if let Request::OrderQueues { topic, order } = &request {
+            let (result, outcome) = self.engine.order_queues(ctx.world.now(), topic, *order);
+            let after = self.pass_on(outcome);
+            return match result {
+                Ok(()) => {
+                    ctx.saw(Sight::QueuesOrdered);
+                    ready(Answer::Done { low_watermark: None }, after)
+                }
+                Err(refused) => ready(Answer::Refused(refused.code()), after),
+            };
+        }
         match self.decide(ctx, request) {
             Ok((commands, low_watermark)) => {
                 self.run(ctx, commands);

@@ -12,6 +12,7 @@ use anabranch_store::{Options, Store};
 
 use super::journal::Watched;
 use super::planning::Planning;
+use super::queueing::Queueing;
 use super::{Broker, Process, Settings, listen_to};
 use crate::disk::{End, FaultDisk, Kind};
 use crate::oracle::Violation;
@@ -32,7 +33,8 @@ pub fn node_options(settings: &Settings, started: anabranch_core::ids::Now) -> N
         "group.consumer.session.timeout.ms",
         settings.session_ms.to_string(),
     );
-    let configs = settings.elastic.iter().cloned().chain([session]);
+    let elastic = settings.elastic.iter().chain(&settings.queues).cloned();
+    let configs = elastic.chain([session]);
     NodeOptions {
         node_id: 1,
         cluster_id: "simulated".to_owned(),
@@ -148,6 +150,7 @@ impl Broker {
             connections: BTreeMap::new(),
             last_connection: 0,
             planning: Planning::default(),
+            queueing: Queueing::default(),
             fault: self.settings.fault,
             notices: Vec::new(),
             effects: VecDeque::new(),
@@ -319,6 +322,7 @@ impl Broker {
 fn see_restart(ctx: &mut Ctx<'_>) {
     use anabranch_core::cursor::{ChainState, Cursor};
     use anabranch_core::group::state::Sharing;
+    use anabranch_core::queues::Phase;
     let (mut divided, mut moving, mut yielding) = (false, false, false);
     for group in ctx.oracle.replay.groups().groups().values() {
         for cursor in group.cursors.values() {
@@ -335,7 +339,10 @@ fn see_restart(ctx: &mut Ctx<'_>) {
             .flat_map(|group| group.shared.values());
         yielding |= shared.flatten().any(|(_, sharing)| *sharing == Sharing::Yields);
     }
+    let queues = ctx.oracle.replay.node().state().queues();
+    let counting = queues.values().any(|queues| queues.phase != Phase::Idle);
     for (is_so, sight) in [
+        (counting, Sight::RestartInQueuePhase),
         (divided, Sight::RestartWhileDivided),
         (moving, Sight::RestartWhileSlotsMove),
         (yielding, Sight::RestartBeforeDivision),

@@ -15,6 +15,7 @@ mod handle;
 mod journal;
 mod life;
 mod planning;
+mod queueing;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -24,6 +25,7 @@ pub use life::node_options;
 use fetch::Fetching;
 use journal::Watched;
 use planning::Planning;
+use queueing::Queueing;
 
 use anabranch_core::cursor::Fault;
 use anabranch_core::group::{Connection, Notice, Reply, Token};
@@ -56,6 +58,8 @@ pub struct Settings {
     pub session_ms: u64,
     /// The broker's values of `elastic.*`; none if groups are not divided.
     pub elastic: Vec<(&'static str, String)>,
+    /// The broker's values of `elastic.queues.*`; none if no topic is in queue mode.
+    pub queues: Vec<(&'static str, String)>,
     /// A rule that is broken on purpose.
     pub fault: Option<Fault>,
 }
@@ -83,6 +87,7 @@ struct Process {
     connections: BTreeMap<Lane, Connection>,
     last_connection: u64,
     planning: Planning,
+    queueing: Queueing,
     fault: Option<Fault>,
     /// What the coordinator has told the operator, with the entry by which it is so; nobody has looked at it.
     notices: Vec<(Lsn, Notice)>,
@@ -149,6 +154,15 @@ impl Broker {
     /// Whether groups divide partitions.
     pub fn is_elastic(&self) -> bool {
         !self.settings.elastic.is_empty()
+    }
+
+    /// The least and the most queues of a topic in queue mode; `None` if none is in this run.
+    pub fn queue_bounds(&self) -> Option<(u32, u32)> {
+        let value = |key| {
+            let found = self.settings.queues.iter().find(|(other, _)| *other == key);
+            found.and_then(|(_, value)| value.parse().ok())
+        };
+        Some((value("elastic.queues.min")?, value("elastic.queues.max")?))
     }
 
     /// How many processes there have been.
@@ -223,6 +237,9 @@ impl Process {
         // What fetches hand out may be noted in the journal.
         self.tell_news(ctx);
         self.think_later(ctx, life);
+        if !settings.queues.is_empty() {
+            self.count_later(ctx, life);
+        }
         if !self.commit_scheduled && self.store().last() > self.store().committed() {
             self.commit_scheduled = true;
             let pause_us = match ctx.world.rng.below(4) {

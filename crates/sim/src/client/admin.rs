@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use anabranch_core::group::{CommitPartition, OffsetCommit, TopicRef};
-use anabranch_core::node::CreateTopic;
+use anabranch_core::node::{CreateTopic, QueueOrder};
 use anabranch_wire::ErrorCode;
 
 use super::{Client, Seat};
@@ -25,7 +25,9 @@ pub const SHRINKING: &str = "shrinking";
 pub const AGEING: &str = "ageing";
 /// Is deleted and made anew.
 pub const FLEETING: &str = "fleeting";
-/// All of them.
+/// Is in queue mode, in some runs.
+pub const QUEUED: &str = "queued";
+/// All others.
 pub const TOPICS: [&str; 4] = [STEADY, SHRINKING, AGEING, FLEETING];
 /// A group that nobody is a member of.
 pub const LONELY_GROUP: &str = "lonely";
@@ -38,6 +40,7 @@ enum Deed {
     Topic { name: String, change: Change },
     Records,
     Offset { key: Key, value: i64, step: u64 },
+    Queues,
 }
 
 /// The administrator.
@@ -51,11 +54,13 @@ pub struct Admin {
     settled: bool,
     /// Groups divide partitions here: there are few of them.
     is_elastic: bool,
+    /// A topic is in queue mode.
+    has_queues: bool,
 }
 
 impl Admin {
     /// The administrator, who may also set back these groups.
-    pub fn new(index: usize, groups: Vec<String>, is_elastic: bool) -> Self {
+    pub fn new(index: usize, groups: Vec<String>, is_elastic: bool, has_queues: bool) -> Self {
         Self {
             seat: Seat::new(index),
             deed: None,
@@ -63,6 +68,7 @@ impl Admin {
             deleted: BTreeMap::new(),
             settled: false,
             is_elastic,
+            has_queues,
         }
     }
 
@@ -79,8 +85,15 @@ impl Admin {
         if let Some(name) = missing {
             return self.create(ctx, name);
         }
+        if self.has_queues && ctx.oracle.replay.node().topic_by_name(QUEUED).is_none() {
+            let partitions = ctx.world.rng.between(2, 6) as i32;
+            return self.topic(ctx, QUEUED, Change::CreateQueued(partitions));
+        }
         if self.settled {
             return;
+        }
+        if self.has_queues && ctx.world.rng.percent(20) {
+            return self.steer_queues(ctx);
         }
         let deserted = |group: &&String| {
             let found = ctx.oracle.replay.groups().groups().get(*group);
@@ -110,16 +123,23 @@ impl Admin {
                 replication_factor: -1,
                 ..CreateTopic::default()
             }),
+            Change::CreateQueued(partitions) => Request::CreateTopic(CreateTopic {
+                name: owned,
+                partitions: *partitions,
+                replication_factor: -1,
+                configs: vec![("elastic.mode".to_owned(), Some("queues".to_owned()))],
+                ..CreateTopic::default()
+            }),
             Change::Delete => Request::DeleteTopic { name: owned },
             Change::Grow(count) => Request::CreatePartitions {
                 name: owned,
                 count: *count,
             },
             Change::Set(key, value) => {
-                let key = if key == "retention.ms" {
-                    "retention.ms"
-                } else {
-                    "retention.bytes"
+                let key = match key.as_str() {
+                    "elastic.mode" => "elastic.mode",
+                    "retention.ms" => "retention.ms",
+                    _ => "retention.bytes",
                 };
                 Request::AlterConfig {
                     topic: owned,
@@ -174,6 +194,34 @@ impl Admin {
         };
         let value = ctx.world.rng.percent(80).then(|| value.to_string());
         self.topic(ctx, name, Change::Set(key.to_owned(), value));
+    }
+
+    /// Another number of queues, no longer waiting, more partitions, another mode.
+    fn steer_queues(&mut self, ctx: &mut Ctx<'_>) {
+        let topic = ctx.oracle.replay.node().topic_by_name(QUEUED);
+        let partitions = topic.map_or(0, anabranch_core::meta::Topic::partitions);
+        let order = match ctx.world.rng.below(10) {
+            0..3 => {
+                let wish = ctx.world.rng.between(1, 6) as u32;
+                QueueOrder::Wish(Some(wish))
+            }
+            3..6 => QueueOrder::Wish(None),
+            6..8 => QueueOrder::Force,
+            8 if partitions < PARTITIONS_MAX => {
+                return self.topic(ctx, QUEUED, Change::Grow(partitions + 1));
+            }
+            _ => {
+                let modes = [Some("queues"), Some("queues"), Some("off"), None];
+                let mode = ctx.world.rng.pick(&modes).copied().flatten().map(str::to_owned);
+                return self.topic(ctx, QUEUED, Change::Set("elastic.mode".to_owned(), mode));
+            }
+        };
+        let request = Request::OrderQueues {
+            topic: QUEUED.to_owned(),
+            order,
+        };
+        let call = self.seat.send(ctx, Line::Group, request);
+        self.deed = Some((call, Deed::Queues));
     }
 
     /// A partition of one of these topics.
@@ -288,6 +336,7 @@ impl Admin {
             }
             Change::Create(_) if self.deleted.contains_key(name) => ctx.saw(Sight::TopicReborn),
             Change::Grow(_) => ctx.saw(Sight::TopicGrown),
+            Change::Set(key, _) if key == "elastic.mode" => ctx.saw(Sight::QueueModeLeft),
             _ => {}
         }
     }
@@ -323,7 +372,7 @@ impl Admin {
                 Some(_) => ctx.oracle.commits.refused(&key, value, step),
                 None => {}
             },
-            Deed::Records => {}
+            Deed::Records | Deed::Queues => {}
         }
     }
 }

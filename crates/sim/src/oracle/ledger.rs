@@ -53,8 +53,9 @@ impl Ledger {
         }
     }
 
-    /// Somebody read this record there. `name` is the topic's name, if it is known.
-    pub fn check(&self, tp: Tp, offset: i64, id: RecordId, name: Option<&str>) -> Verdict {
+    /// Somebody read this record there. `name` is the topic's name, if it is known. Of a topic that was ever in queue mode
+    /// records may be in partitions below the one that they were sent to: [`super::queues`] knows in which.
+    pub fn check(&self, tp: Tp, offset: i64, id: RecordId, name: Option<&str>, is_queued: bool) -> Verdict {
         let wrong = |why: String| {
             Err(Violation::new(
                 SENTENCE,
@@ -65,10 +66,8 @@ impl Ledger {
             return wrong(format!("record {id} was never sent"));
         };
         let elsewhere = |id: TopicId| id != tp.0;
-        if sent.partition != tp.1
-            || sent.id.is_some_and(elsewhere)
-            || name.is_some_and(|name| name != sent.topic)
-        {
+        let is_there = sent.partition == tp.1 || (is_queued && tp.1 < sent.partition);
+        if !is_there || sent.id.is_some_and(elsewhere) || name.is_some_and(|name| name != sent.topic) {
             return wrong(format!("record {id} was sent elsewhere: {sent:?}"));
         }
         if sent.fate == Fate::Failed {
@@ -106,14 +105,17 @@ mod tests {
         let mut ledger = Ledger::default();
         let id = ledger.sample(1, 0);
         let here = (TopicId([1; 16]), 0);
-        ledger.check(here, 0, id, Some("t")).unwrap();
-        assert!(ledger.check(here, 0, id + 1, None).is_err(), "never sent");
+        ledger.check(here, 0, id, Some("t"), false).unwrap();
+        assert!(ledger.check(here, 0, id + 1, None, false).is_err(), "never sent");
         assert!(
-            ledger.check((here.0, 1), 0, id, None).is_err(),
+            ledger.check((here.0, 1), 0, id, None, true).is_err(),
             "another partition"
         );
-        assert!(ledger.check(here, 0, id, Some("u")).is_err(), "another topic");
+        assert!(
+            ledger.check(here, 0, id, Some("u"), false).is_err(),
+            "another topic"
+        );
         ledger.set_fate(id, Fate::Failed);
-        assert!(ledger.check(here, 0, id, None).is_err(), "refused");
+        assert!(ledger.check(here, 0, id, None, false).is_err(), "refused");
     }
 }

@@ -20,6 +20,7 @@
 //! | `epochs` | epochs grow |
 //! | `producer_ids` | unique for ever |
 //! | `replay` | recovery is a function of the journal; what was committed is in it |
+//! | `queues` | queue mode: W <= R; nothing is stored elsewhere, nothing goes unread; the counts settle |
 //!
 //! Of groups whose members share a partition, by the numbers of the design's invariants; `watch` feeds them what is durable,
 //! `truth` knows what the logs hold:
@@ -50,6 +51,7 @@ pub mod ownership;
 pub mod producer_ids;
 mod programs;
 pub mod progress;
+pub mod queues;
 pub mod replay;
 pub mod slices;
 pub mod slots;
@@ -146,6 +148,7 @@ pub struct Oracles {
     pub outside: outside::Outside,
     pub story: story::Story,
     pub strangers: strangers::Strangers,
+    pub queues: queues::Queues,
     /// The step of the run.
     pub step: u64,
     sights: Vec<Sight>,
@@ -195,6 +198,7 @@ impl Oracles {
             outside: outside::Outside::default(),
             story: story::Story::default(),
             strangers: strangers::Strangers::default(),
+            queues: queues::Queues::default(),
             step: 0,
             sights: Vec::new(),
             violation: None,
@@ -230,12 +234,15 @@ impl Oracles {
         (0..count).map(|n| self.ledger.add(sent(n))).collect()
     }
 
-    /// A producer is told that these records begin at `base`.
+    /// A producer is told that these records begin at `base`; in queue mode perhaps only that they are there.
     pub fn acked(&mut self, world: &World, tp: Tp, base: i64, ids: &[RecordId]) {
+        if base < 0 {
+            return self.acked_elsewhere(tp, ids);
+        }
         for (offset, id) in (base..).zip(ids) {
             self.ledger.set_fate(*id, Fate::Acked);
             self.durability.acked(tp, offset, *id);
-            let verdict = self.ledger.check(tp, offset, *id, None);
+            let verdict = self.ledger.check(tp, offset, *id, None, false);
             self.judge(verdict);
             let verdict = self.agreement.observe(tp, offset, *id, "a producer");
             self.judge(verdict);
@@ -247,6 +254,27 @@ impl Oracles {
         let last = base + ids.len() as i64 - 1;
         let verdict = self.order.acked(tp, sent, world.step(), base, last);
         self.judge(verdict);
+    }
+
+    /// A producer is told that these records are stored, in another partition than the one it knows. They are there.
+    fn acked_elsewhere(&mut self, (topic, partition): Tp, ids: &[RecordId]) {
+        self.sights.push(Sight::StoredElsewhere);
+        for id in ids {
+            self.ledger.set_fate(*id, Fate::Acked);
+            // A producer without sequence numbers may have sent it more than once.
+            let places = self.queues.places(*id);
+            let is_elsewhere = |(tp, _): &&(Tp, i64)| tp.0 == topic && tp.1 < partition;
+            let place = places.iter().rfind(is_elsewhere).copied();
+            match place.filter(|_| self.queues.was_queued(topic)) {
+                Some((tp, offset)) => self.durability.acked(tp, offset, *id),
+                None => {
+                    let detail = format!(
+                        "record {id} was acknowledged without an offset in partition {partition} of {topic:?}; it is at {places:?}"
+                    );
+                    self.judge(Err(Violation::new(durability::SENTENCE, detail)));
+                }
+            }
+        }
     }
 
     /// A producer is told that these records are not there, and it will not send them again.
@@ -328,7 +356,8 @@ impl Oracles {
                 .node()
                 .topic_by_id(tp.0)
                 .map(|topic| topic.name.as_str());
-            let verdict = self.ledger.check(tp, *offset, *id, name);
+            let is_queued = self.queues.was_queued(tp.0);
+            let verdict = self.ledger.check(tp, *offset, *id, name, is_queued);
             self.judge(verdict);
         }
         found
@@ -352,8 +381,11 @@ impl Oracles {
         };
         let verdict = self.durability.audit(&audit);
         self.judge(verdict);
-        let verdict = idempotence::audit(&self.ledger, &audit);
-        self.judge(verdict);
+        // In queue mode a producer's records may be in several partitions: the oracle of queues looks at them in the journal.
+        if !self.queues.was_queued(tp.0) {
+            let verdict = idempotence::audit(&self.ledger, &audit);
+            self.judge(verdict);
+        }
     }
 
     /// Everything up to this entry is durable; after a restart, and nothing else.
@@ -369,6 +401,8 @@ impl Oracles {
             log_start,
             story,
             strangers,
+            ledger,
+            queues,
             sights,
             batches,
             ..
@@ -381,6 +415,8 @@ impl Oracles {
             delivery,
             log_start,
             strangers,
+            ledger,
+            queues,
             story,
             sights,
             batches,

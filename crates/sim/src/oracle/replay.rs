@@ -175,12 +175,23 @@ impl Replay {
     }
 
     fn apply(&mut self, lsn: u64, entry: &Entry, watch: &mut Watch<'_>) -> Verdict {
+        let command = match entry {
+            Entry::State(bytes) => Command::decode(bytes).ok(),
+            Entry::Batch(..) => None,
+        };
+        let counts = match &command {
+            Some(Command::SetQueues { id, .. }) => self.node.state().queues().get(id).cloned(),
+            _ => None,
+        };
         let done = match entry {
             Entry::Batch(log, base_offset, facts, batch) => {
                 let found = self.node.log(*log);
                 if let Some(tp) = found.map(|log| (log.topic(), log.partition())) {
                     let ids = watch.batches.records_of(batch);
                     let ids = ids.map_err(|error| Violation::new(BYTES, format!("{tp:?}: {error}")))?;
+                    watch
+                        .queues
+                        .stored(&self.node, watch.ledger, (tp, *base_offset), &ids)?;
                     self.truth.add(tp, *base_offset, &ids);
                 }
                 self.node.replay_batch(*log, *base_offset, facts)
@@ -193,9 +204,13 @@ impl Replay {
                 format!("entry {lsn} cannot be replayed: {error}"),
             ));
         }
-        if let Entry::State(bytes) = entry
-            && let Ok(Command::Group(change)) = Command::decode(bytes)
-        {
+        if let Some(Command::SetQueues { id, decision, .. }) = &command {
+            let (delivery, before) = (watch.delivery, counts.as_ref());
+            watch
+                .queues
+                .decided(&self.node, *id, before, decision, delivery, watch.sights)?;
+        }
+        if let Some(Command::Group(change)) = command {
             let before = self.resets.partition_point(|(reset, _)| *reset < lsn);
             self.resets.drain(..before);
             let is_reset = self.resets.iter().any(|(_, group)| group == change.group());

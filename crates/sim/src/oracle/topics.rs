@@ -28,6 +28,8 @@ pub struct Shape {
 pub enum Change {
     /// A topic with so many partitions.
     Create(i32),
+    /// The same, in queue mode.
+    CreateQueued(i32),
     /// No such topic.
     Delete,
     /// So many partitions.
@@ -49,7 +51,12 @@ fn changed(shape: &Option<Shape>, change: &Change) -> Option<Shape> {
             partitions: *partitions,
             ..Shape::default()
         }),
-        (Some(shape), Change::Create(_)) => Some(shape.clone()),
+        (None, Change::CreateQueued(partitions)) => Some(Shape {
+            partitions: *partitions,
+            configs: [("elastic.mode".to_owned(), "queues".to_owned())].into(),
+            ..Shape::default()
+        }),
+        (Some(shape), Change::Create(_) | Change::CreateQueued(_)) => Some(shape.clone()),
         (_, Change::Delete) | (None, _) => None,
         (Some(shape), Change::Grow(count)) => Some(Shape {
             partitions: *count,

@@ -10,9 +10,11 @@ use super::batches::Batches;
 use super::commits::Key;
 use super::delivery::Delivery;
 use super::epochs::Epochs;
+use super::ledger::Ledger;
 use super::log_start::LogStart;
 use super::outside::Outside;
 use super::progress::{Facts, Progress};
+use super::queues::Queues;
 use super::slices::Slices;
 use super::story::{self, Story};
 use super::strangers::Strangers;
@@ -35,6 +37,8 @@ pub struct Watch<'a> {
     pub delivery: &'a Delivery,
     pub log_start: &'a LogStart,
     pub strangers: &'a Strangers,
+    pub ledger: &'a Ledger,
+    pub queues: &'a mut Queues,
     pub story: &'a mut Story,
     pub batches: &'a Batches,
     /// What is seen.

@@ -85,7 +85,7 @@ impl Habits {
         let styles = library.styles();
         let batches = [1, 4, 20, 500];
         let buffers = [1, 30, 300];
-        Self {
+        let mut habits = Self {
             group: group.to_owned(),
             topics: topics.to_vec(),
             style: rng.pick(&styles).copied().unwrap_or(Style::Eager),
@@ -109,7 +109,13 @@ impl Habits {
                 .map(|(whim, _)| *whim)
                 .filter(|whim| library.seeks || !whim.is_seek())
                 .collect(),
+        };
+        // Where the answer to a commit waits behind a fetch that waits, a program that commits each record by hand would get
+        // through three a second.
+        if library.one_line && habits.manual {
+            habits.batch_max = habits.batch_max.max(20);
         }
+        habits
     }
 
     /// Whether it has a whim.
