@@ -136,6 +136,18 @@ fn every_instance_gets_one_queue() {
     assert!(bench.targets("large").iter().all(|share| share.len() == 1));
 }
 
+/// The published design counts instances by the data centre in their names, and those without a known one not at all.
+#[test]
+fn fault_9_every_member_counts_whatever_it_is_called() {
+    let mut bench = Bench::new(16, &[]);
+    bench.join(
+        "g",
+        &["host-1#dc1", "host-2#dc2", "host-3#nowhere", "#", "ünnamed"],
+    );
+    assert_eq!(bench.counts(), (1, 5));
+    assert!(bench.targets("g").iter().all(|share| share.len() == 1));
+}
+
 #[test]
 fn a_queue_goes_when_every_group_has_read_it_and_its_records_wait_for_those_that_come_later() {
     let mut bench = Bench::new(16, &[]);

@@ -151,25 +151,33 @@ impl Decision {
     pub fn sentence(&self) -> String {
         let (write, read) = self.after;
         let what = match self.kind {
-            Kind::Start => format!("{read} queues are read and {write} written from now on"),
+            Kind::Start => format!("{} read and {write} written from now on", queues_are(read)),
             Kind::ReadUp => format!(
-                "{read} queues are read after {}; {write} are written, and {} will be in {}",
+                "{} read after {}; {write} {} written, and {} will be in {}",
+                queues_are(read),
                 self.before.1,
+                are(write),
                 self.goal,
                 seconds(self.wait_ms)
             ),
-            Kind::WriteUp => format!("{write} queues are written after {}", self.before.0),
+            Kind::WriteUp => format!("{} written after {}", queues_are(write), self.before.0),
             Kind::WriteDown => format!(
-                "{write} queues are written after {}; {read} are read, and {} will be in {} if nothing is unread then",
+                "{} written after {}; {read} {} read, and {} will be in {} if nothing is unread then",
+                queues_are(write),
                 self.before.0,
+                are(read),
                 self.goal,
                 seconds(self.wait_ms)
             ),
-            Kind::ReadDown => format!("{read} queues are read after {}", self.before.1),
-            Kind::Postpone => format!("{read} queues stay assigned, though {write} are written"),
+            Kind::ReadDown => format!("{} read after {}", queues_are(read), self.before.1),
+            Kind::Postpone => format!(
+                "{read} queues stay assigned, though {write} {} written",
+                are(write)
+            ),
             Kind::Turn => format!(
-                "{} queues are wanted now; {write} are written, {read} read",
-                self.goal
+                "{} wanted now; {write} {} written, {read} read",
+                queues_are(self.goal),
+                are(write)
             ),
             Kind::Wish => match self.why {
                 Why::Operator { wish: None } => "the number of queues follows the instances".to_owned(),
@@ -179,6 +187,15 @@ impl Decision {
         };
         format!("{what}, since {}", self.why.sentence())
     }
+}
+
+fn are(count: u32) -> &'static str {
+    if count == 1 { "is" } else { "are" }
+}
+
+fn queues_are(count: u32) -> String {
+    let noun = if count == 1 { "queue" } else { "queues" };
+    format!("{count} {noun} {}", are(count))
 }
 
 impl Why {

@@ -338,3 +338,17 @@ fn an_operators_wish_goes_before_the_instances_and_needs_no_grace() {
         "9 queues are read after 2; 2 are written, and 9 will be in 10 s, since the largest group, g, has 9 instances"
     );
 }
+
+#[test]
+fn a_single_queue_is_told_as_one() {
+    let mut world = World::new();
+    world.instances("g", 2);
+    let told: Vec<String> = world.told.iter().map(|told| told.sentence()).collect();
+    assert_eq!(
+        told,
+        [
+            "1 queue is read and 1 written from now on, since elastic.mode is queues",
+            "2 queues are read after 1; 1 is written, and 2 will be in 10 s, since the largest group, g, has 2 instances"
+        ]
+    );
+}
