@@ -1,5 +1,6 @@
 //! The README, done: its commands run as they stand there, against a broker that is started as it says.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -15,6 +16,12 @@ const FIRST: [&str; 2] = ["cargo run --release -- demo", "cargo xtask test"];
 
 /// The broker's address in the page; here it gets a port that is free.
 const ADDRESS: &str = "127.0.0.1:9092";
+
+/// The recording that the page shows.
+const RECORDING: &str = "docs/img/demo.svg";
+
+/// Pages with larger pictures are slow to open.
+const PICTURE_BYTES_MAX: u64 = 300 << 10;
 
 /// Programs whose lines are run.
 const RUN: [&str; 4] = ["anabranch", "printf", "echo", "kcat"];
@@ -50,8 +57,8 @@ pub(crate) fn run(binary: &str) -> Result<()> {
         ],
     )?;
     say("anabranch demo");
-    let status = Command::new(binary).arg("demo").stdout(Stdio::null()).status()?;
-    ensure!(status.success(), "`anabranch demo` ended with {status}");
+    recorded(binary)?;
+    pictures(&page)?;
 
     let broker = Broker::start(binary)?;
     let mut printed = String::new();
@@ -72,6 +79,40 @@ pub(crate) fn run(binary: &str) -> Result<()> {
             printed.contains(expected),
             "the README's lines do not print {expected:?}, but:\n{printed}"
         );
+    }
+    Ok(())
+}
+
+/// Runs the demo as the page's recording was made; the recording of this run says that nothing was lost.
+fn recorded(binary: &str) -> Result<()> {
+    let out = root().join("target").join("demo.svg");
+    let status = Command::new(root().join("docs/img/record"))
+        .arg("--out")
+        .arg(&out)
+        .args([binary, "demo"])
+        .stdout(Stdio::null())
+        .status()
+        .context("cannot start docs/img/record; is Python installed?")?;
+    ensure!(status.success(), "recording `anabranch demo` ended with {status}");
+    for file in [out, root().join(RECORDING)] {
+        let picture = fs::read_to_string(&file)?;
+        for part in ["$ anabranch demo", "0 lost, 0 delivered again", "key order"] {
+            ensure!(picture.contains(part), "no {part:?} in {}", file.display());
+        }
+    }
+    Ok(())
+}
+
+/// Every picture of the page is there, and small.
+fn pictures(page: &str) -> Result<()> {
+    let quoted = page.split(['"', '(', ')']);
+    let named: BTreeSet<&str> = quoted.filter(|word| word.starts_with("docs/img/")).collect();
+    ensure!(named.contains(RECORDING), "the README does not show {RECORDING}");
+    for picture in named {
+        let size = fs::metadata(root().join(picture))
+            .with_context(|| format!("the README shows {picture}"))?
+            .len();
+        ensure!(size <= PICTURE_BYTES_MAX, "{picture} has {size} bytes");
     }
     Ok(())
 }
