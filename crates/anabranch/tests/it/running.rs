@@ -221,6 +221,16 @@ fn a_debian_package_holds_the_program_its_service_and_its_settings() {
     let name = format!("anabranch_{}_", env!("CARGO_PKG_VERSION"));
     assert!(package.contains(&name) && package.ends_with(".deb"), "{package}");
 
+    let listed = tool("dpkg-deb", &["-c", package]).expect(0).text();
+    assert!(
+        listed.starts_with("drwxr-xr-x root/root "),
+        "the root folder: {listed}"
+    );
+    assert!(
+        !listed.contains("-rw-------") && !listed.contains("rwxrwx"),
+        "{listed}"
+    );
+
     tool("dpkg-deb", &["-R", package, tree]).expect(0);
     let file = |path: &str| fs::read_to_string(format!("{tree}/{path}")).unwrap();
     assert_eq!(file("DEBIAN/conffiles"), "/etc/anabranch/anabranch.toml\n");
@@ -229,6 +239,13 @@ fn a_debian_package_holds_the_program_its_service_and_its_settings() {
         "Type=notify\nExecStart=/usr/bin/anabranch serve --config /etc/anabranch/anabranch.toml\n"
     ));
 
+    assert!(file("usr/share/doc/anabranch/copyright").contains("/usr/share/common-licenses/Apache-2.0"));
+    for document in ["changelog.gz", "CHANGELOG.md.gz"] {
+        assert!(
+            Path::new(&format!("{tree}/usr/share/doc/anabranch/{document}")).exists(),
+            "{document}"
+        );
+    }
     assert!(file("usr/share/bash-completion/completions/anabranch").contains("complete "));
     assert!(Path::new(&format!("{tree}/usr/share/man/man1/anabranch.1.gz")).exists());
 
@@ -240,4 +257,55 @@ fn a_debian_package_holds_the_program_its_service_and_its_settings() {
         "{}",
         checked.text()
     );
+}
+
+/// The package's scripts, with what they call noted instead of done.
+#[test]
+fn a_package_starts_the_service_leaves_a_stopped_one_and_keeps_the_messages() {
+    let folder = TempDir::new().unwrap();
+    let (calls, booted, data) = (
+        folder.path().join("calls"),
+        folder.path().join("systemd"),
+        folder.path().join("data"),
+    );
+    for name in ["systemctl", "systemd-sysusers"] {
+        let text = format!("#!/bin/sh\necho \"$(basename $0) $*\" >> {}\n", calls.display());
+        executable(&folder.path().join(name), &text);
+    }
+    let path = format!(
+        "{}:{}",
+        folder.path().display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
+    let called = |script: &str, args: &[&str]| {
+        let text = fs::read_to_string(of_repository("deploy/deb").join(script)).unwrap();
+        let text = text
+            .replace("/run/systemd/system", booted.to_str().unwrap())
+            .replace("/var/lib/anabranch", data.to_str().unwrap());
+        let copy = folder.path().join(script);
+        executable(&copy, &text);
+        finish(Command::new(&copy).args(args).env("PATH", &path), b"").expect(0);
+        let made = fs::read_to_string(&calls).unwrap_or_default();
+        let _ = fs::remove_file(&calls);
+        made.replace("systemctl ", "").replace('\n', "; ")
+    };
+    // In a container, say: the user is made, and nothing is started.
+    assert_eq!(
+        called("postinst", &["configure", ""]),
+        "systemd-sysusers anabranch.conf; "
+    );
+    fs::create_dir(&booted).unwrap();
+    fs::create_dir(&data).unwrap();
+    assert_eq!(
+        called("postinst", &["configure", ""]),
+        "systemd-sysusers anabranch.conf; daemon-reload; enable --now anabranch.service; "
+    );
+    assert_eq!(called("prerm", &["upgrade", "0.2.0"]), "");
+    assert_eq!(
+        called("postinst", &["configure", "0.1.0"]),
+        "systemd-sysusers anabranch.conf; daemon-reload; try-restart anabranch.service; "
+    );
+    assert_eq!(called("prerm", &["remove"]), "disable --now anabranch.service; ");
+    assert_eq!(called("postrm", &["purge"]), "daemon-reload; ");
+    assert!(data.exists());
 }
