@@ -267,7 +267,21 @@ func checkServices(t *testing.T, release rendered, set workload) {
 			t.Errorf("ServiceMonitor %s scrapes %v", monitor.Metadata.Name, found)
 		}
 	}
-	for _, text := range release.of("NetworkPolicy") {
+	for name, text := range release.of("NetworkPolicy") {
+		policy := parse[struct {
+			Spec struct {
+				PodSelector struct{ MatchLabels map[string]string }
+				Ingress     []struct {
+					From []struct {
+						PodSelector struct{ MatchLabels map[string]string }
+					}
+				}
+			}
+		}](text).Spec
+		first := policy.Ingress[0].From[0].PodSelector.MatchLabels
+		if !selects(policy.PodSelector.MatchLabels, template.Metadata.Labels) || !selects(first, test.Metadata.Labels) {
+			t.Errorf("NetworkPolicy %s is about %v, and does not let the test in: %v", name, policy.PodSelector.MatchLabels, first)
+		}
 		for _, match := range regexp.MustCompile(`port: (\w+)`).FindAllStringSubmatch(text, -1) {
 			if !ports[match[1]] {
 				t.Errorf("NetworkPolicy names a port %s", match[1])
