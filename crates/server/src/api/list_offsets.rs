@@ -128,7 +128,7 @@ fn place(core: &Core, caller: &Caller, topic: &str, one: &ListOffsetsPartition, 
 
 fn range(core: &Core, caller: &Caller, topic: &str, one: &ListOffsetsPartition) -> Result<Range, ErrorCode> {
     let (log, key) = log_of(core, topic, one.partition_index)?;
-    let numbering = core.node().groups().numbering(caller, key);
+    let numbering = core.node().groups().numbering(caller, key)?;
     let leader_epoch = match numbering.is_plain() {
         true => {
             check_leader_epoch(log, one.current_leader_epoch)?;

@@ -221,7 +221,10 @@ impl Process {
             return Answer::Refused(ErrorCode::UnknownTopicOrPartition);
         };
         ctx.oracle.bounds(tp, log.start(), log.high_watermark());
-        let numbering = self.node().groups().numbering(caller, tp);
+        let numbering = match self.node().groups().numbering(caller, tp) {
+            Ok(numbering) => numbering,
+            Err(error) => return Answer::Refused(error),
+        };
         let offset = match edge {
             Edge::Earliest => numbering.first(log.start()),
             Edge::Latest => numbering.last(log.high_watermark()),

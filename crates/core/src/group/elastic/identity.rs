@@ -103,6 +103,8 @@ pub(super) enum Space<'a> {
     Members(Vec<(&'a str, &'a str)>),
     /// Plain offsets.
     Plain,
+    /// That cannot be told before one of those that it may be has spoken.
+    NotYet,
 }
 
 impl Identities {
@@ -156,6 +158,13 @@ impl Identities {
             return caller.software.clone();
         }
         self.introductions.guess(caller).cloned()
+    }
+
+    /// Whether a member speaks on a connection that is open. One that has died does not, and is a member all the same until
+    /// its session is over.
+    fn speaks(&self, group: &str, member: &str) -> bool {
+        let mut bound = self.lines.values().flat_map(|line| &line.bound);
+        bound.any(|(g, m)| g == group && m == member)
     }
 
     fn closed(&mut self, connection: Connection) {
@@ -331,18 +340,20 @@ impl Coordinator {
             return Space::Slice(slice);
         }
         match self.space_of_members(caller, holders) {
-            members if members.is_empty() => Space::Plain,
-            members => Space::Members(members),
+            None => Space::NotYet,
+            Some(members) if members.is_empty() => Space::Plain,
+            Some(members) => Space::Members(members),
         }
     }
 
-    /// Which of the holders the caller is, or may be, by group and member id. None if it is none of them, or if that
-    /// cannot be told and its client cannot do with the range of all.
+    /// Which of the holders the caller is, or may be, by group and member id. Nobody if it is none of them, or if that
+    /// cannot be told and its client cannot do with the range of all. `None` if that can be told soon: of those that it
+    /// may be nobody has spoken since the broker was started, and one may be what is left of a client that died.
     pub(super) fn space_of_members<'a>(
         &self,
         caller: &Caller,
         holders: &[(&'a str, &'a Member)],
-    ) -> Vec<(&'a str, &'a str)> {
+    ) -> Option<Vec<(&'a str, &'a str)>> {
         let line = self.identities.lines.get(&caller.connection);
         let speaks = |(group, member): &&(&str, &Member)| {
             let mut bound = line.into_iter().flat_map(|line| &line.bound);
@@ -350,7 +361,7 @@ impl Coordinator {
         };
         let named = |(group, member): &(&'a str, &'a Member)| (*group, member.member_id.as_str());
         if let Some(holder) = holders.iter().find(speaks) {
-            return vec![named(holder)];
+            return Some(vec![named(holder)]);
         }
         let caller = self.with_software(caller);
         let alike: Vec<_> = holders
@@ -359,9 +370,16 @@ impl Coordinator {
             .collect();
         let widens = |(_, member): &&(&str, &Member)| member.recognised().habits().checks_start;
         if alike.len() > 1 && !alike.iter().all(widens) {
-            return Vec::new();
+            let alive =
+                |(group, member): &&&(&str, &Member)| self.identities.speaks(group, &member.member_id);
+            let mut alive = alike.iter().filter(alive);
+            return match (alive.next(), alive.next()) {
+                (None, _) => None,
+                (Some(only), None) => Some(vec![named(only)]),
+                (Some(_), Some(_)) => Some(Vec::new()),
+            };
         }
-        alike.into_iter().map(named).collect()
+        Some(alike.into_iter().map(named).collect())
     }
 
     /// The members of a group that the broker could take for another, and why. Such members must not hold shares of one

@@ -12,7 +12,10 @@
 //! The oldest id, not the newest, for the first: a member begins in the oldest slice that is not done (OffsetFetch), and
 //! sarama and segmentio/kafka-go refuse, or move to the start, what lies before the first offset that they are told.
 //!
-//! If it cannot be told which of several members asks, the range is that of all of them.
+//! If it cannot be told which of several members asks, the range is that of all of them, for clients that can do with it. One
+//! that cannot is told plain offsets; or to come again, if it will be known soon.
+
+use anabranch_wire::ErrorCode;
 
 use super::Key;
 use super::identity::Space;
@@ -82,31 +85,36 @@ fn number(id: Option<SliceId>, offset: Offset) -> Offset {
 
 impl Coordinator {
     /// How offsets of a partition are to be numbered in an answer to a request that carries none.
-    pub fn numbering(&self, caller: &Caller, key: Key) -> Numbering {
+    ///
+    /// # Errors
+    /// One that makes every client ask again: it cannot be told yet who asks. A member that went by plain offsets would read
+    /// what is others', and leave its own.
+    pub fn numbering(&self, caller: &Caller, key: Key) -> Result<Numbering, ErrorCode> {
         let mut holders = self.slice_holders(key);
         if holders.is_empty() {
-            return Numbering::default();
+            return Ok(Numbering::default());
         }
         let seen = match self.space(caller, key.0, key.1, &holders) {
-            Space::Plain => return Numbering::default(),
+            Space::Plain => return Ok(Numbering::default()),
+            Space::NotYet => return Err(ErrorCode::NotLeaderOrFollower),
             Space::Members(_) => None,
             Space::Slice(id) => self.chain_with(key, id),
         };
         if let Some(chain) = seen.filter(|chain| chain.state() == ChainState::Held) {
-            return Numbering::of_chain(chain);
+            return Ok(Numbering::of_chain(chain));
         }
         // Those that read the whole log can be taken for one of the others, too.
         holders.extend(self.plain_holders(key));
-        let known = self.space_of_members(caller, &holders).into_iter();
+        let known = self.space_of_members(caller, &holders).into_iter().flatten();
         let numberings = known.map(|(group, member)| {
             let chain = self.held_chain(group, member, key);
             chain.map_or_else(Numbering::default, Numbering::of_chain)
         });
         let numbering = numberings.reduce(|all, other| all.widened(&other));
         // Whoever lost its slice and does not know it yet still goes by its numbers.
-        numbering
+        Ok(numbering
             .or_else(|| seen.map(Numbering::of_chain))
-            .unwrap_or_default()
+            .unwrap_or_default())
     }
 
     /// The largest id that names, or named, a slice of a partition, if any group is divided there.

@@ -26,7 +26,7 @@ fn wire(id: SliceId, offset: Offset) -> Offset {
 
 impl World {
     fn numbering(&self, caller: &Caller) -> Numbering {
-        self.bench.coordinator.numbering(caller, self.key())
+        self.bench.coordinator.numbering(caller, self.key()).unwrap()
     }
 
     fn fetched(&mut self, connection: u64, slice: SliceId) {

@@ -6,6 +6,7 @@ use super::identity::{Indistinct, Space};
 use super::room::{Client, Room, range, slice};
 use super::*;
 use crate::group::api::{Connection, JoinGroup};
+use crate::group::coordinator::Coordinator;
 use crate::group::harness::classic;
 use crate::limits::{CONNECTION_MEMBERS_MAX, CONNECTIONS_KNOWN_MAX};
 
@@ -153,6 +154,31 @@ fn several_look_alikes_get_the_widened_range_only_if_they_check_their_start() {
             sure
         );
     }
+}
+
+/// A consumer was killed and started again: until its session is over the old one is a member, too, with a share and the same
+/// name. The new one must not be told plain offsets: it would read everybody's records, and leave its own share.
+#[test]
+fn one_that_is_alive_is_not_taken_for_what_is_left_of_itself() {
+    let mut room = Room::new();
+    let client = Client::new("apache-kafka-java 3.9.1", "c", 10);
+    let old = room.enter(&client.on(0), range());
+    let new = room.enter(&client.on(1), range());
+    let (old, new) = (room.member(&old).clone(), room.member(&new).clone());
+    let (t, holders) = (room.t, [("g", &old), ("g", &new)]);
+    let coordinator = &mut room.bench.coordinator;
+    let asked = |coordinator: &Coordinator| match coordinator.space(&client.on(5), t, 0, &holders) {
+        Space::Members(members) => Ok(members[0].1 == new.member_id && members.len() == 1),
+        other => Err(format!("{other:?}")),
+    };
+    assert_eq!(asked(coordinator), Err("Plain".to_owned()), "two that are alive");
+    coordinator.connection_closed(client.on(0).connection);
+    assert_eq!(asked(coordinator), Ok(true));
+    // After a restart of the broker, before the first heartbeat.
+    coordinator.connection_closed(client.on(1).connection);
+    assert_eq!(asked(coordinator), Err("NotYet".to_owned()));
+    coordinator.spoke_on(&client.on(2), "g", &new.member_id, false);
+    assert_eq!(asked(coordinator), Ok(true));
 }
 
 #[test]
