@@ -343,7 +343,11 @@ fn an_operators_wish_goes_before_the_instances_and_needs_no_grace() {
 fn a_single_queue_is_told_as_one() {
     let mut world = World::new();
     world.instances("g", 2);
-    let told: Vec<String> = world.told.iter().map(|told| told.sentence()).collect();
+    let told: Vec<String> = world
+        .told
+        .iter()
+        .map(super::decision::Decision::sentence)
+        .collect();
     assert_eq!(
         told,
         [
