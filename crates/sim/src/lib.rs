@@ -12,7 +12,8 @@
 //!
 //! What is real: every decision (`core`), every byte on disk (`store`). What is a model: time, network, disk, clients,
 //! and the glue that the server is otherwise. Nothing here reads a clock, starts a thread, or iterates over a hash
-//! map; so a seed is a run, and the same seed twice is the same run, byte for byte of its trace.
+//! map; so a seed is a run, and the same seed twice is the same run, byte for byte of its trace. What nobody asks for is not told:
+//! a run keeps a hash of its course, and makes words of itself only to be compared or shown ([`world::Keep`]).
 //!
 //! A violation is reported with its seed, and with its story: what concerned the partition that it is about.
 //! `cargo xtask sim --first SEED --seeds 1` runs it again.

@@ -41,6 +41,15 @@ struct Args {
     mutant: Option<String>,
 }
 
+impl Args {
+    fn jobs(&self) -> usize {
+        match self.jobs {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            jobs => jobs,
+        }
+    }
+}
+
 /// From so many seeds on, every required situation must have been met.
 const SEEDS_FOR_ALL_SIGHTS: u64 = 2_000;
 
@@ -125,10 +134,7 @@ fn story_of(told: Outcome) -> Vec<String> {
 fn run_all(args: &Args, mut take: impl FnMut(Done) -> anyhow::Result<bool>) -> anyhow::Result<()> {
     let end = args.first.saturating_add(args.seeds);
     let (next, over) = (AtomicU64::new(args.first), AtomicBool::new(false));
-    let jobs = match args.jobs {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        jobs => jobs,
-    };
+    let jobs = args.jobs();
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::sync_channel(jobs);
         for _ in 0..jobs {
@@ -201,7 +207,13 @@ fn take(out: &mut impl Write, args: &Args, total: &mut Total, done: Done) -> any
 
 #[cfg(feature = "planted-faults")]
 fn mutants(out: &mut impl Write, args: &Args, started: Instant) -> anyhow::Result<ExitCode> {
-    let missed = anabranch_sim::mutants::run(out, args.first, args.seeds, args.mutant.as_deref())?;
+    let trial = anabranch_sim::mutants::Trial {
+        first: args.first,
+        seeds: args.seeds,
+        only: args.mutant.as_deref(),
+        jobs: args.jobs(),
+    };
+    let missed = anabranch_sim::mutants::run(out, &trial)?;
     writeln!(
         out,
         "{}: mutants that no oracle caught: {missed:?}, {:.1} s",

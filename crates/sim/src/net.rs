@@ -59,6 +59,8 @@ struct Connection {
     last_answer_us: u64,
     /// It has broken, and until then its client does not know: what it sends is lost.
     broken_until_us: u64,
+    /// Its client has not seen yet that it has broken, with requests on it. A client that stands still sees nothing.
+    is_unseen: bool,
     /// Requests without an answer so far, in order; and whether they have reached the broker.
     open: BTreeMap<CallId, bool>,
 }
@@ -94,7 +96,7 @@ impl Net {
         let call = self.last_call;
         let delay_us = delay_us(world);
         let connection = self.lanes.entry(lane).or_default();
-        if world.now_us() < connection.broken_until_us {
+        if connection.is_unseen || world.now_us() < connection.broken_until_us {
             self.losses.1 += 1;
             world.at_us(connection.broken_until_us, Event::Answer(lane, call, None));
             return call;
@@ -164,6 +166,13 @@ impl Net {
             .is_some_and(|connection| connection.open.remove(&call).is_some())
     }
 
+    /// A client learns that an answer is lost: it opens a new connection for what it sends from now on.
+    pub fn seen(&mut self, lane: Lane) {
+        if let Some(connection) = self.lanes.get_mut(&lane) {
+            connection.is_unseen = false;
+        }
+    }
+
     /// Breaks a connection. The client learns of each open request that its answer is lost. If the broker is gone
     /// (`survives` is false), nothing that was under way arrives.
     pub fn cut(&mut self, world: &mut World, lane: Lane, survives: bool) {
@@ -171,6 +180,7 @@ impl Net {
             return;
         };
         let open = std::mem::take(&mut connection.open);
+        connection.is_unseen |= !open.is_empty();
         let under_way: Vec<CallId> = open
             .iter()
             .filter(|(_, arrived)| !**arrived)
@@ -223,5 +233,38 @@ impl Net {
     /// The connections of all clients.
     pub fn lanes(&self) -> Vec<Lane> {
         self.lanes.keys().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::Keep;
+
+    #[test]
+    fn until_a_client_has_seen_that_its_connection_broke_what_it_sends_is_lost() {
+        let (mut world, mut net, lane) = (World::new(1, Keep::Nothing), Net::default(), (3, Line::Data));
+        let first = net.send(&mut world, lane, Request::Metadata);
+        net.cut(&mut world, lane, false);
+        let Some(Event::Arrive(..)) = world.advance() else {
+            panic!("the request is under way")
+        };
+        assert!(!net.arrive(lane, first));
+        let Some(Event::Answer(_, lost, None)) = world.advance() else {
+            panic!("the client is told")
+        };
+        assert_eq!(lost, first);
+        // It stands still, and looks at that only after it has sent something else.
+        let second = net.send(&mut world, lane, Request::Metadata);
+        let Some(Event::Answer(_, lost, None)) = world.advance() else {
+            panic!("on the broken connection")
+        };
+        assert_eq!(lost, second);
+        net.seen(lane);
+        let third = net.send(&mut world, lane, Request::Metadata);
+        let Some(Event::Arrive(_, arrives, _)) = world.advance() else {
+            panic!("on a new one")
+        };
+        assert!(arrives == third && net.arrive(lane, third));
     }
 }

@@ -202,6 +202,7 @@ impl Run {
                 self.oracle.judge(Err(Violation::new(delivery::DRAINED, detail)));
             }
             self.oracle.step = self.world.step();
+            self.oracle.slices.rested.clock(self.world.now().wall_ms);
             self.handle(event);
         }
         let (answers, requests) = self.net.losses();
@@ -258,8 +259,10 @@ impl Run {
                 if self.is_paused(client) {
                     return self.later(client, Event::Answer((client, line), call, answer));
                 }
-                if answer.is_some() && !self.net.received((client, line), call) {
-                    return;
+                match answer {
+                    Some(_) if !self.net.received((client, line), call) => return,
+                    Some(_) => {}
+                    None => self.net.seen((client, line)),
                 }
                 if self.world.keep() > Keep::Nothing {
                     let brief = answer.as_ref().map(|answer| answer.brief());

@@ -87,6 +87,8 @@ sights! {
     SoughtAhead: "a member passed records over",
     MemberRested: "a member read nothing for a while",
     ZombieCommitted: "a member that had been expelled and did not know it committed",
+    Resubscribed: "a member gave its subscription up and took it again at once",
+    CommitInsisted: "a member that had been expelled and was one again committed what it had done before",
     ZombieFetched: "a member that had been expelled and did not know it fetched",
     StrangeClient: "a group had a member whose client must not be given shares",
     Twins: "a group had members that cannot be told apart",

@@ -33,6 +33,11 @@ impl PlainProbe {
         self.range
     }
 
+    /// Whether the answer needs no record: all slots resume at one offset.
+    pub fn needs_no_record(&self) -> bool {
+        self.range.0 == self.range.1 || self.highest || self.lowest
+    }
+
     /// The next record of the log.
     pub fn feed(&mut self, record: Record) {
         let done = record.offset < self.resume.from_of(record.slot);

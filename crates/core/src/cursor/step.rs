@@ -3,7 +3,7 @@
 use super::change::{CursorChange, Edit};
 use super::divided::{Chain, ChainState, Divided, Slice};
 use super::fault::Fault;
-use super::ids::{SliceIds, SliceIdsChange};
+use super::ids::{IdUse, SliceIds, SliceIdsChange};
 use super::live::{HandedOut, Live, LiveChain, Mark};
 use super::offset::{SliceId, SliceOffset};
 use super::pieces::Pieces;
@@ -141,10 +141,8 @@ impl<'a> Step<'a> {
         let World { ids_up_to, now, .. } = self.world;
         let mut free = self.ids.free(above, ids_up_to, now.wall_ms);
         if self.live.is_broken(Fault::SmallerId) && above.is_some() {
-            let mut smaller = (1..)
-                .map_while(SliceId::new)
-                .filter(|id| self.ids.get(*id).is_none());
-            free = smaller.next();
+            let is_taken = |id: &SliceId| matches!(self.ids.get(*id), Some(IdUse::Taken { .. }));
+            free = (1..).map_while(SliceId::new).find(|id| !is_taken(id));
         }
         let id = free.ok_or(Refusal::NoId)?;
         let change = SliceIdsChange::Taken {

@@ -28,14 +28,19 @@ impl Oracles {
                 worker.client, worker.member
             )
         });
+        let since = slice_of(offset).and_then(|id| self.slices.since(tp, id));
         let mut works = std::mem::take(&mut self.work);
         let replay = &self.replay;
         let is_member = |member: &str| replay.is_member(worker.group, member);
         let records = replay.truth().of(tp);
         let verdict = match records.and_then(|records| Some((records, records.at(at)?.1))) {
-            Some((records, slot)) => {
-                works.begins(worker, &key, (at, slot), is_member, &self.facts(records, tp))
-            }
+            Some((records, slot)) => works.begins(
+                worker,
+                &key,
+                (at, slot, since),
+                is_member,
+                &self.facts(records, tp),
+            ),
             None => Err(Violation::new(
                 work::ORDER,
                 format!("{key:?}: a record at {at}, where nothing is durable"),

@@ -30,7 +30,7 @@
 //! | `slots` | 1: every slot once |
 //! | `progress` | 2: at least once; positions go forward, divisions begin and end where they are exact |
 //! | `work` | 3: a slot's records in order, one member at a time |
-//! | `slices` | 4: ids are durable before they are seen, and grow; a slice is read as it is |
+//! | `slices`, `rested` | 4: ids are durable before they are seen, and grow; a slice is read as it is |
 //! | `strangers` | who cannot live with shares stays out of it |
 //! | `outside` | 5: outsiders see a plain offset, the lowest |
 //! | `agreement`, `durability`, and the bytes below | 6 and 7: the log stays as it is, also for those who read slices |
@@ -53,6 +53,7 @@ mod programs;
 pub mod progress;
 pub mod queues;
 pub mod replay;
+pub mod rested;
 pub mod slices;
 pub mod slots;
 pub mod story;

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use anabranch_core::cursor::{Cursor, CursorChange, Edit, Live};
+use anabranch_core::cursor::{Cursor, CursorChange, Edit, Live, Pieces};
+use anabranch_core::slots::SlotSet;
 use anabranch_wire::slot::{SLOTS, Slot};
 
 use super::commits::{Key, NONE};
@@ -35,8 +36,8 @@ pub struct Facts<'a> {
 #[derive(Clone, Debug)]
 enum Place {
     Plain(i64),
-    /// By slot.
-    Divided(Vec<i64>),
+    /// By slot; and the same as the cursor says it.
+    Divided(Vec<i64>, Pieces),
 }
 
 /// All cursors that were ever divided.
@@ -55,7 +56,7 @@ impl Progress {
     pub fn resume(&self, key: &Key, slot: Slot) -> Option<i64> {
         match self.places.get(key)? {
             Place::Plain(_) => None,
-            Place::Divided(table) => table.get(slot.index()).copied(),
+            Place::Divided(table, _) => table.get(slot.index()).copied(),
         }
     }
 
@@ -79,11 +80,12 @@ impl Progress {
                             format!("{key:?}: at {at} before the division, at {} in it", kept.offset);
                         return Err(Violation::new(FORWARD, detail));
                     }
-                    place = Some(Place::Divided(vec![kept.offset; SLOTS]));
+                    let table = vec![kept.offset; SLOTS];
+                    place = Some(Place::Divided(table, Pieces::of(kept.offset, &SlotSet::all())));
                 }
                 Edit::Plain { plain } => {
                     // Without an offset: the group or the topic goes, and the offset with it.
-                    if let Some(Place::Divided(before)) = &place
+                    if let Some(Place::Divided(before, _)) = &place
                         && !is_reset
                         && plain.offset != NONE
                     {
@@ -98,14 +100,20 @@ impl Progress {
             Cursor::Plain(plain) => Place::Plain(plain.offset),
             Cursor::Divided(divided) => {
                 let resume = divided.resume(&Live::default());
+                if let Some(Place::Divided(_, before)) = &place
+                    && *before == resume
+                {
+                    self.places.extend(place.map(|place| (key.clone(), place)));
+                    return Ok(());
+                }
                 let mut table = vec![i64::MIN; SLOTS];
                 for (from, slots) in resume.iter() {
                     slots.iter().for_each(|slot| table[slot.index()] = from);
                 }
-                if let Some(Place::Divided(before)) = &place {
+                if let Some(Place::Divided(before, _)) = &place {
                     forward(key, before, &table, facts)?;
                 }
-                Place::Divided(table)
+                Place::Divided(table, resume)
             }
         };
         self.places.insert(key.clone(), after);

@@ -11,6 +11,7 @@ use anabranch_wire::batch::BatchHeader;
 use bytes::Bytes;
 
 use super::commits::Key;
+use super::rested::Rested;
 use super::truth::Records;
 use super::{Verdict, Violation};
 use crate::message::{Got, Tp};
@@ -63,6 +64,8 @@ struct Meaning {
 #[derive(Debug, Default)]
 pub struct Slices {
     meanings: BTreeMap<(Tp, SliceId), Meaning>,
+    /// Those that are retired.
+    pub rested: Rested,
     /// The newest id of each chain.
     newest: BTreeMap<(Tp, SliceId), SliceId>,
     /// Where each chain was from which step on.
@@ -125,6 +128,10 @@ impl Slices {
         self.newest.insert((key.1, name), id);
         match self.meanings.insert((key.1, id), meaning) {
             None => Ok(()),
+            Some(_) if self.rested.takes(key.1, id) => {
+                self.positions.remove(&(key.1, id));
+                Ok(())
+            }
             Some(before) => wrong(
                 SENTENCE,
                 format!("{key:?}: slice {} of {member} was {before:?}", id.get()),
@@ -298,6 +305,11 @@ impl Slices {
         }
         let detail = format!("{key:?}: {member} committed {at:?}, and is at {position:?}");
         wrong(POSITION, detail)
+    }
+
+    /// The step from which on a slice was there.
+    pub fn since(&self, tp: Tp, id: SliceId) -> Option<u64> {
+        self.meanings.get(&(tp, id)).map(|meaning| meaning.step)
     }
 
     /// The chain that an id is in, by its first id; for messages.

@@ -88,10 +88,17 @@ impl Watch<'_> {
                 }
                 Ok(())
             }
-            GroupChange::SliceIds { changes, .. } => {
-                let retired = |change: &&SliceIdsChange| matches!(change, SliceIdsChange::Retired { .. });
-                if changes.iter().any(|change| retired(&change)) {
-                    self.sights.push(Sight::IdsRetired);
+            GroupChange::SliceIds {
+                topic,
+                partition,
+                changes,
+                ..
+            } => {
+                for change in changes {
+                    if let SliceIdsChange::Retired { ids, at_ms } = change {
+                        self.slices.rested.retired((*topic, *partition), ids, *at_ms);
+                        self.sights.push(Sight::IdsRetired);
+                    }
                 }
                 Ok(())
             }

@@ -302,7 +302,8 @@ impl Preparer {
 
     /// Writes zeros, until a commit needs the file.
     fn fill(&self, file: &dyn DiskFile) -> io::Result<()> {
-        let zeros = Buffer::zeroed(FILL_BYTES);
+        let zeros =
+            Buffer::zeroed(usize::try_from(self.segment_bytes).map_or(FILL_BYTES, |all| all.min(FILL_BYTES)));
         let mut at = 0;
         while at < self.segment_bytes && !self.hurry.load(Ordering::Relaxed) {
             let len = (self.segment_bytes - at).min(FILL_BYTES as u64);

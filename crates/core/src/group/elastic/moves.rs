@@ -178,8 +178,7 @@ impl Coordinator {
             return true;
         };
         let probe = self.with_live(group, key, |live| divided.plain_probe(live));
-        let (from, to) = probe.range();
-        from == to
+        probe.needs_no_record()
             && self
                 .edit_cursor(step, group, key, |edit| edit.back_to_plain(&probe))
                 .is_some_and(|made| made.is_ok())

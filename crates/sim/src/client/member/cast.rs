@@ -1,7 +1,7 @@
 //! Who is in a group: which libraries, how many members, and whether some of them stand in the way of a division.
 
 use super::library::{Ahead, KNOWN, Library, STRANGE, kafkajs};
-use super::{Habits, Style};
+use super::{Habits, Style, Whim};
 use crate::rng::Rng;
 
 /// What a group's members are drawn for.
@@ -18,6 +18,10 @@ pub struct Scene<'a> {
     /// A commit is to mean that the work is done: no library that commits ahead of it may be in the group.
     pub commit_means_done: bool,
 }
+
+/// How many groups of a hundred follow one whim all the time, and how often: at least and at most, milliseconds.
+const OBSESSED_PERCENT: u64 = 25;
+const OBSESSED_MS: (u64, u64) = (200, 3_000);
 
 /// How a group is made up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +76,13 @@ pub fn draw(rng: &mut Rng, scene: Scene<'_>, first: usize) -> Vec<Habits> {
         estrange(rng, scene, &mut members, first);
     } else if rng.percent(8) {
         twin(rng, scene, &mut members, first);
+    }
+    if rng.percent(OBSESSED_PERCENT) {
+        // All the time, so that it meets whatever else goes on.
+        let whims: Vec<Whim> = Whim::all().collect();
+        let whim = rng.pick(&whims).copied().unwrap_or(Whim::SeekBack);
+        let whim_ms = rng.between(OBSESSED_MS.0, OBSESSED_MS.1);
+        members.iter_mut().for_each(|habits| habits.obsess(whim, whim_ms));
     }
     if scene.commit_means_done {
         members.iter_mut().for_each(|habits| habits.ahead = Ahead::Never);

@@ -36,6 +36,10 @@ pub struct Habits {
     pub clock_percent: u64,
     /// What it does now and then that others do not.
     pub whims: Vec<Whim>,
+    /// How often it thinks of that, milliseconds.
+    pub whim_ms: u64,
+    /// How many times of a hundred it does it then.
+    pub whim_percent: u64,
 }
 
 /// What a member does now and then.
@@ -55,16 +59,30 @@ pub enum Whim {
     Deaf,
     /// Reads nothing for a while, and is a member all the same.
     Rest,
+    /// Its program says itself what is committed, and says it again once the member that was expelled is one anew: what
+    /// was done before, of partitions that it does not have any more or not yet.
+    Insist,
+    /// Gives its subscription up and takes it again at once, with the same member id (consumer protocol).
+    Resubscribe,
 }
 
 impl Whim {
+    /// All of them.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        WHIMS.iter().map(|(whim, _)| *whim)
+    }
+
     /// Whether the member goes to another position.
     pub fn is_seek(self) -> bool {
         matches!(self, Self::SeekBack | Self::SeekToBeginning | Self::SeekAhead)
     }
 }
 
-const WHIMS: [(Whim, u64); 7] = [
+/// A member has a whim so often, milliseconds.
+const WHIM_MS: u64 = 1_500;
+/// How many of these times of a hundred it gives way to it.
+const WHIM_PERCENT: u64 = 25;
+const WHIMS: [(Whim, u64); 9] = [
     (Whim::Resend, 20),
     (Whim::Double, 20),
     (Whim::SeekBack, 12),
@@ -72,6 +90,8 @@ const WHIMS: [(Whim, u64); 7] = [
     (Whim::SeekAhead, 12),
     (Whim::Deaf, 8),
     (Whim::Rest, 15),
+    (Whim::Insist, 40),
+    (Whim::Resubscribe, 15),
 ];
 
 impl Habits {
@@ -109,6 +129,8 @@ impl Habits {
                 .map(|(whim, _)| *whim)
                 .filter(|whim| library.seeks || !whim.is_seek())
                 .collect(),
+            whim_ms: WHIM_MS,
+            whim_percent: WHIM_PERCENT,
         };
         // Where the answer to a commit waits behind a fetch that waits, a program that commits each record by hand would get
         // through three a second.
@@ -116,6 +138,15 @@ impl Habits {
             habits.batch_max = habits.batch_max.max(20);
         }
         habits
+    }
+
+    /// From now on it has this whim, if its library can, and follows it all the time.
+    pub(super) fn obsess(&mut self, whim: Whim, whim_ms: u64) {
+        if self.library.seeks || !whim.is_seek() {
+            self.whims = vec![whim];
+            self.whim_ms = whim_ms;
+            self.whim_percent = 100;
+        }
     }
 
     /// Whether it has a whim.

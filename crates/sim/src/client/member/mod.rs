@@ -52,8 +52,6 @@ const WHIM: u32 = 7;
 const HEARTBEAT_MS: u64 = 1_000;
 /// Session timeout of classic members: the smallest allowed.
 const SESSION_MS: i32 = 6_000;
-/// A member has a whim so often, milliseconds.
-const WHIM_MS: u64 = 1_500;
 /// Time to give partitions up.
 const REBALANCE_MS: i32 = 8_000;
 
@@ -190,6 +188,8 @@ pub struct Member {
     /// Partitions are being given up: a commit is under way.
     giving_up: bool,
     fetching: bool,
+    /// What it had done, in slices, when it was expelled.
+    remembered: Vec<(Tp, i64)>,
     /// Where it was, and at which epoch, in what it gave up last.
     given_up: Option<(i32, Vec<(Tp, i64)>)>,
     /// What it keeps of its partitions while it joins again, if its library does that.
@@ -235,6 +235,7 @@ impl Member {
             full: true,
             giving_up: false,
             fetching: false,
+            remembered: Vec::new(),
             given_up: None,
             kept: BTreeMap::new(),
             sent: VecDeque::new(),
@@ -289,7 +290,7 @@ impl Member {
         self.seat.wake_in(ctx, pause_ms, JOIN);
         self.seat.wake_in(ctx, pause_ms + HEARTBEAT_MS, BEAT);
         self.seat.wake_in(ctx, pause_ms + self.habits.commit_ms, COMMIT);
-        self.seat.wake_in(ctx, pause_ms + WHIM_MS, WHIM);
+        self.seat.wake_in(ctx, pause_ms + self.habits.whim_ms, WHIM);
     }
 
     /// Joins, or joins again.
@@ -356,6 +357,7 @@ impl Member {
 
     /// All that it owned is lost; it is no member any more.
     fn expelled(&mut self, ctx: &mut Ctx<'_>) {
+        self.remember();
         let all: BTreeSet<Tp> = self.owned.keys().copied().collect();
         self.give_up(ctx, &all);
         self.giving_up = false;
@@ -394,7 +396,7 @@ impl Client for Member {
                 }
             }
             WHIM => {
-                self.seat.wake_in(ctx, WHIM_MS, WHIM);
+                self.seat.wake_in(ctx, self.habits.whim_ms, WHIM);
                 self.indulge(ctx);
             }
             COMMIT => {

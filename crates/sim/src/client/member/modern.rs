@@ -83,6 +83,7 @@ impl Member {
                     .epochs
                     .member(&self.habits.group, &self.member_id, self.epoch);
                 ctx.oracle.judge(verdict);
+                self.insist(ctx);
                 if let Some(assigned) = answer.assignment {
                     let parts = assigned.into_iter();
                     let parts =

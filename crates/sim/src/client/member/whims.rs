@@ -1,20 +1,31 @@
 //! What members do now and then: seeks, rests, silence, requests sent twice. None of it once faults have healed.
 
-use super::{Call, Member, Phase, Then, Whim, Why};
+use std::collections::BTreeMap;
+
+use anabranch_core::cursor::SliceOffset;
+
+use super::{Call, JOIN, Member, Phase, Then, Whim, Why};
 use crate::message::{Request, Tp};
 use crate::run::Ctx;
 use crate::sights::Sight;
 
-/// How many turns of a hundred a whim is given way to.
-const TURN_PERCENT: u64 = 25;
 /// How many requests of a hundred are sent twice by those who do so.
 const DOUBLE_PERCENT: u64 = 4;
 /// How long silence lasts, at least and at most: longer than a session, milliseconds.
 const DEAF_MS: (u64, u64) = (5_500, 12_000);
 /// How long a rest lasts, milliseconds.
 const REST_MS: (u64, u64) = (1_000, 9_000);
+/// How many of a hundred steps back go as far as possible.
+const FAR_PERCENT: u64 = 50;
 /// So far ahead members seek, at most.
 const AHEAD_MAX: u64 = 6;
+
+/// How long it has no subscription, at least and at most, milliseconds.
+const AWAY_MS: (u64, u64) = (1, 60);
+
+fn is_in_slice(at: i64) -> bool {
+    SliceOffset::from_wire(at).is_some_and(|at| at.slice().is_some())
+}
 
 impl Member {
     /// Whether its heartbeats have stopped.
@@ -39,7 +50,11 @@ impl Member {
     pub(super) fn indulge(&mut self, ctx: &mut Ctx<'_>) {
         // After a rest it reads on.
         self.poll(ctx);
-        if self.settled || self.phase != Phase::In || self.giving_up || !ctx.world.rng.percent(TURN_PERCENT) {
+        if self.settled
+            || self.phase != Phase::In
+            || self.giving_up
+            || !ctx.world.rng.percent(self.habits.whim_percent)
+        {
             return;
         }
         let Some(whim) = ctx.world.rng.pick(&self.habits.whims).copied() else {
@@ -48,7 +63,8 @@ impl Member {
         let now_ms = ctx.world.elapsed_ms();
         match whim {
             Whim::Resend => self.resend(ctx),
-            Whim::Double => {}
+            Whim::Double | Whim::Insist => {}
+            Whim::Resubscribe => self.resubscribe(ctx),
             Whim::SeekBack | Whim::SeekToBeginning | Whim::SeekAhead => self.seek(ctx, whim),
             Whim::Deaf => self.deaf_until_ms = now_ms + ctx.world.rng.between(DEAF_MS.0, DEAF_MS.1),
             Whim::Rest => {
@@ -77,12 +93,52 @@ impl Member {
         self.send_commit(ctx, epoch, offsets, Then::Nothing);
     }
 
+    /// It is expelled: what it has done in slices is remembered by a program that insists on it.
+    pub(super) fn remember(&mut self) {
+        if self.habits.has(Whim::Insist) && self.is_modern() && !self.owned.is_empty() {
+            let done = self.owned.iter().map(|(tp, part)| (*tp, part.done));
+            self.remembered = done.filter(|(_, done)| is_in_slice(*done)).collect();
+        }
+    }
+
+    /// Its program has threads of its own: what they have in work they finish meanwhile, and that is committed when it is a
+    /// member again.
+    fn resubscribe(&mut self, ctx: &mut Ctx<'_>) {
+        if !self.is_modern() || self.habits.instance.is_some() {
+            return;
+        }
+        ctx.saw(Sight::Resubscribed);
+        let mut done: BTreeMap<Tp, i64> = self.owned.iter().map(|(tp, part)| (*tp, part.done)).collect();
+        for work in self.work.iter().take(self.taken) {
+            let done = done.entry(work.tp).or_default();
+            *done = (*done).max(work.next);
+        }
+        self.leave_modern(ctx);
+        self.expelled(ctx);
+        self.remembered = done.into_iter().filter(|(_, done)| is_in_slice(*done)).collect();
+        let pause_ms = ctx.world.rng.between(AWAY_MS.0, AWAY_MS.1);
+        self.seat.wake_in(ctx, pause_ms, JOIN);
+    }
+
+    /// It is a member again.
+    pub(super) fn insist(&mut self, ctx: &mut Ctx<'_>) {
+        let offsets = std::mem::take(&mut self.remembered);
+        if !offsets.is_empty() && !self.settled {
+            ctx.saw(Sight::CommitInsisted);
+            self.send_commit(ctx, self.epoch, offsets, Then::Nothing);
+        }
+    }
+
     /// Where to; nothing for the beginning, which the client has to ask for.
     fn target(&self, ctx: &mut Ctx<'_>, tp: Tp, whim: Whim) -> Option<Option<i64>> {
         let part = self.owned.get(&tp)?;
         let position = part.position?;
         let ahead = 1 + ctx.world.rng.below(AHEAD_MAX) as i64;
         let candidates: Vec<i64> = match whim {
+            // As far as it remembers, or anywhere.
+            Whim::SeekBack if ctx.world.rng.percent(FAR_PERCENT) => {
+                part.past.iter().take(1).copied().collect()
+            }
             Whim::SeekBack => part.past.iter().copied().collect(),
             Whim::SeekAhead => {
                 // Within what it holds, or behind it.

@@ -9,7 +9,7 @@ use crate::run::Ctx;
 use crate::sights::Sight;
 
 /// So many offsets of the past are remembered, to go back to.
-const PAST_MAX: usize = 16;
+const PAST_MAX: usize = 64;
 
 impl Member {
     pub(super) fn worker(&self) -> Worker<'_> {
