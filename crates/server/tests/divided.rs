@@ -97,13 +97,13 @@ fn of(slice: Option<SliceId>) -> [i64; 4] {
 #[tokio::test]
 async fn offsets_are_listed_in_the_numbers_of_whoever_asks() {
     let server = TestServer::start().await;
-    let members = divided(&server, LIBRDKAFKA).await;
-    // On a connection that is not known yet it could be either.
+    let mut members = divided(&server, LIBRDKAFKA).await;
+    // On a connection that is not known yet it could be either: both are there.
     let mut readers = [
         LIBRDKAFKA.connect(&server).await,
         LIBRDKAFKA.connect(&server).await,
     ];
-    for (reader, (mut member, at)) in readers.iter_mut().zip(members) {
+    for (reader, (member, at)) in readers.iter_mut().zip(&mut members) {
         assert_eq!(all_listed(reader).await, PLAIN);
         assert_eq!(all_listed(&mut member.client).await, of(at.slice()));
         let fetched = reader.fetch("t", 0, at.to_wire(), 0).await;
@@ -124,6 +124,20 @@ async fn offsets_are_listed_in_the_numbers_of_whoever_asks() {
     let unknown = wire(SliceId::new(99), 0);
     assert_eq!(outsider.fetch("t", 0, unknown, 0).await.error_code, 1);
     assert_eq!(all_listed(&mut outsider).await, PLAIN);
+    // One has died, and is a member until its session is over: who comes now is the other.
+    let [(mut alive, at), dead] = members;
+    drop((dead, readers));
+    soon(async {
+        loop {
+            let mut unknown = LIBRDKAFKA.connect(&server).await;
+            if all_listed(&mut unknown).await == of(at.slice()) {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    assert_eq!(all_listed(&mut alive.client).await, of(at.slice()));
 }
 
 #[tokio::test]
