@@ -101,80 +101,20 @@ impl Coordinator {
     /// topic was not in queue mode is a queue like the others when it is not shared any more. To be called now and then.
     pub fn recheck_queues(&mut self, now: Now, topics: &dyn Topics) -> Effects {
         let mut step = Step::new(now, topics);
-        let has_more = |group: &Group| {
+        let has_queues = |group: &Group| {
             let members = group
                 .consumer()
                 .into_iter()
                 .flat_map(|group| group.members.values());
-            let mut targets = members.flat_map(|state| &state.target);
-            targets.any(|(topic, partitions)| {
-                let last = partitions.last().copied();
-                last.zip(topics.read_queues(*topic))
-                    .is_some_and(|(last, read)| last >= read)
-            })
+            let mut targets = members.flat_map(|state| state.target.keys());
+            targets.any(|topic| topics.read_queues(*topic).is_some())
         };
-        let groups = self.groups.iter().filter(|(_, group)| has_more(group));
+        let groups = self.groups.iter().filter(|(_, group)| has_queues(group));
         let groups: Vec<String> = groups.map(|(id, _)| id.clone()).collect();
         for group in groups {
             self.replan_if_topics_differ(&mut step, &group);
         }
-        for group in self.misdealt_groups(topics) {
-            self.replan(&mut step, &group);
-        }
         step.effects
-    }
-
-    /// Groups whose plan was made while a queue was shared that is not any more: some of their members are to have unequally
-    /// many queues of a topic, or one that nobody is to be given.
-    fn misdealt_groups(&mut self, topics: &dyn Topics) -> Vec<String> {
-        let mut found = Vec::new();
-        for (id, group) in &self.groups {
-            let Some(consumer) = group.consumer() else {
-                continue;
-            };
-            let mut queues: BTreeMap<TopicId, Dealt> = BTreeMap::new();
-            for state in consumer.members.values() {
-                for topic in self.regexes.resolve(&state.member, topics, &self.settings) {
-                    if topics.read_queues(topic).is_some() {
-                        let has = state.target.get(&topic);
-                        queues.entry(topic).or_default().add(has);
-                    }
-                }
-            }
-            for (topic, _) in consumer.shared.keys() {
-                queues.remove(topic);
-            }
-            let is_wrong = |(topic, dealt): (&TopicId, &Dealt)| {
-                dealt.is_uneven() || self.closed_queues(topics, id, *topic).contains(&dealt.last)
-            };
-            if queues.iter().any(is_wrong) {
-                found.push(id.clone());
-            }
-        }
-        found
-    }
-}
-
-/// How the queues of a topic are dealt to the members of a group.
-#[derive(Default)]
-struct Dealt {
-    /// How many queues each member is to have.
-    counts: Vec<usize>,
-    /// The last queue that somebody is to have.
-    last: i32,
-}
-
-impl Dealt {
-    fn add(&mut self, has: Option<&BTreeSet<i32>>) {
-        self.counts.push(has.map_or(0, BTreeSet::len));
-        self.last = self
-            .last
-            .max(has.and_then(|has| has.last().copied()).unwrap_or(0));
-    }
-
-    fn is_uneven(&self) -> bool {
-        let (least, most) = (self.counts.iter().min(), self.counts.iter().max());
-        least.zip(most).is_some_and(|(least, most)| most - least > 1)
     }
 }
 

@@ -13,6 +13,7 @@ use crate::group::state::{
     ConsumerGroup, Current, Kind, Member, MemberState, Partitions, Progress, Sharing, same_partitions,
 };
 use crate::group::timers::{TimerKey, TimerKind};
+use crate::ids::TopicId;
 
 /// Compiled patterns kept before unused ones are looked for.
 const REGEXES_KEPT: usize = 256;
@@ -112,14 +113,12 @@ impl Coordinator {
 
     /// What there is to assign, and a hash of the topics it was made from.
     fn problem(&mut self, step: &Step<'_>, group: &str) -> (Problem, u64) {
-        let consumer = self.consumer(group);
-        let shared = consumer.map(|consumer| consumer.shared.keys().copied().collect());
         let mut problem = Problem {
             topics: self.subscribed(step, group),
-            shared: shared.unwrap_or_default(),
+            shared: self.shared_partitions(group),
             ..Problem::default()
         };
-        let hash = hash_topics(&problem.topics);
+        let hash = hash_topics(&problem.topics, &problem.shared);
         let Some(consumer) = self.groups.get(group).and_then(|group| group.consumer()) else {
             return (problem, hash);
         };
@@ -132,6 +131,12 @@ impl Coordinator {
             problem.members.insert(id.clone(), seeker);
         }
         (problem, hash)
+    }
+
+    /// What members share: nobody is to be given it whole.
+    fn shared_partitions(&self, group: &str) -> BTreeSet<(TopicId, i32)> {
+        let shared = self.consumer(group).map(|consumer| consumer.shared.keys());
+        shared.into_iter().flatten().copied().collect()
     }
 
     /// The existing topics that somebody in the group subscribes to, in the order of their names.
@@ -334,7 +339,7 @@ impl Coordinator {
 
     /// Plans anew if what the group can be given is not what its plan was made from.
     pub(in crate::group) fn replan_if_topics_differ(&mut self, step: &mut Step<'_>, group: &str) {
-        let hash = hash_topics(&self.subscribed(step, group));
+        let hash = hash_topics(&self.subscribed(step, group), &self.shared_partitions(group));
         if let Some(consumer) = self.consumer(group)
             && consumer.topics_hash != hash
         {
@@ -406,15 +411,20 @@ fn wish(member: &Member) -> Option<Assignor> {
 }
 
 /// FNV-1a over ids, partition counts, closed partitions and the mode: tells whether the topics are those the target was made
-/// from.
-fn hash_topics(topics: &[Topic]) -> u64 {
+/// from. Of a topic in queue mode also over what is shared of it, which is from the time before: once it is not shared any more
+/// it is a queue like the others, and they are to be dealt evenly.
+fn hash_topics(topics: &[Topic], shared: &BTreeSet<(TopicId, i32)>) -> u64 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     let mut sorted: Vec<_> = topics.iter().collect();
     sorted.sort_unstable_by_key(|topic| topic.id);
     for topic in sorted {
-        let closed = topic.closed.iter().flat_map(|partition| partition.to_be_bytes());
+        let bytes = |partition: &i32| partition.to_be_bytes();
+        let closed = topic.closed.iter().flat_map(bytes);
+        let shared = shared.range((topic.id, i32::MIN)..=(topic.id, i32::MAX));
+        let shared = shared.flat_map(|(_, partition)| bytes(partition));
+        let queued = topic.is_queued.then(|| std::iter::once(1).chain(shared));
         let all = topic.id.0.into_iter().chain(topic.partitions.to_be_bytes());
-        for byte in all.chain(closed).chain(topic.is_queued.then_some(1)) {
+        for byte in all.chain(closed).chain(queued.into_iter().flatten()) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
