@@ -17,6 +17,7 @@
 //! looks like its own is asked to come again.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use anabranch_wire::ErrorCode;
 
@@ -36,6 +37,8 @@ use crate::limits::{CONNECTION_MEMBERS_MAX, CONNECTIONS_KNOWN_MAX};
 #[derive(Debug, Default)]
 pub(in crate::group) struct Identities {
     lines: BTreeMap<Connection, Line>,
+    /// On how many of these each member speaks: group, member.
+    speakers: BTreeMap<(String, String), usize>,
     introductions: Introductions,
     handed: Handed,
 }
@@ -132,6 +135,9 @@ impl Identities {
     }
 
     fn part(&mut self, line: Line) {
+        for member in line.bound {
+            self.silent(member);
+        }
         if let Some((key, software)) = line.noted {
             self.introductions.parted(key, software.as_ref());
         }
@@ -160,11 +166,20 @@ impl Identities {
         self.introductions.guess(caller).cloned()
     }
 
+    /// A member speaks on one connection less.
+    fn silent(&mut self, member: (String, String)) {
+        if let Entry::Occupied(mut lines) = self.speakers.entry(member) {
+            *lines.get_mut() -= 1;
+            if *lines.get() == 0 {
+                lines.remove();
+            }
+        }
+    }
+
     /// Whether a member speaks on a connection that is open. One that has died does not, and is a member all the same until
     /// its session is over.
     fn speaks(&self, group: &str, member: &str) -> bool {
-        let mut bound = self.lines.values().flat_map(|line| &line.bound);
-        bound.any(|(g, m)| g == group && m == member)
+        self.speakers.contains_key(&(group.to_owned(), member.to_owned()))
     }
 
     fn closed(&mut self, connection: Connection) {
@@ -181,13 +196,19 @@ impl Identities {
         if bound.iter().any(|(g, m)| g == group && m == member) {
             return;
         }
-        if joins {
-            bound.retain(|(g, _)| g != group);
-        }
+        let mut gone = match joins {
+            true => bound.extract_if(.., |(g, _)| g == group).collect(),
+            false => Vec::new(),
+        };
         if bound.len() >= CONNECTION_MEMBERS_MAX {
-            bound.remove(0);
+            gone.push(bound.remove(0));
         }
-        bound.push((group.to_owned(), member.to_owned()));
+        let member = (group.to_owned(), member.to_owned());
+        bound.push(member.clone());
+        *self.speakers.entry(member).or_default() += 1;
+        for member in gone {
+            self.silent(member);
+        }
     }
 
     /// The members of a group that have spoken on a connection. They may have left the group since.
@@ -218,6 +239,15 @@ impl Identities {
 impl Identities {
     pub(super) fn connections_known(&self) -> usize {
         self.lines.len()
+    }
+
+    /// Whether members are counted on the lines that there are, and on no others.
+    pub(super) fn is_consistent(&self) -> bool {
+        let mut counted: BTreeMap<(String, String), usize> = BTreeMap::new();
+        for member in self.lines.values().flat_map(|line| &line.bound) {
+            *counted.entry(member.clone()).or_default() += 1;
+        }
+        counted == self.speakers
     }
 
     pub(super) fn members_on(&self, connection: Connection) -> usize {

@@ -202,9 +202,18 @@ fn what_is_known_of_connections_is_bounded() {
         .collect();
     for id in &members {
         room.heartbeat(&client.on(1), id);
+        room.heartbeat(&client.on(2), id);
     }
-    assert_eq!(
-        room.bench.coordinator.identities.members_on(Connection(1)),
-        CONNECTION_MEMBERS_MAX
-    );
+    let known = &room.bench.coordinator.identities;
+    assert_eq!(known.members_on(Connection(1)), CONNECTION_MEMBERS_MAX);
+    assert!(known.is_consistent());
+    // One that joins anew on a connection takes the place of the others there; then both end.
+    room.enter(&client.on(1), range());
+    let known = &room.bench.coordinator.identities;
+    assert_eq!(known.members_on(Connection(1)), 1);
+    assert!(known.is_consistent());
+    for number in [1, 2] {
+        room.bench.coordinator.connection_closed(Connection(number));
+        assert!(room.bench.coordinator.identities.is_consistent());
+    }
 }
