@@ -150,7 +150,7 @@ fn run(args: &RunArgs) -> Result<()> {
         kafka_threads: args.kafka_threads,
         kafka_heap: args.kafka_heap.clone(),
     };
-    let rounds = Plan {
+    let (rounds, done) = Plan {
         places,
         scale,
         quick: args.quick,
@@ -158,8 +158,9 @@ fn run(args: &RunArgs) -> Result<()> {
         only: args.only.clone(),
         who: args.who.clone(),
     }
-    .run()?;
-    keep(args, bench, &rounds)
+    .run();
+    let kept = keep(args, bench, &rounds);
+    done.and(kept)
 }
 
 /// Prints what is known now, and writes it down unless told not to.

@@ -32,24 +32,33 @@ impl Plan {
         ids.split(' ').any(|id| wanted(&self.only, id))
     }
 
-    /// Measures all rounds.
-    pub(crate) fn run(&self) -> Result<Vec<Round>> {
-        let rounds = (0..self.scale.rounds).map(|number| self.round(number)).collect();
+    /// Measures all rounds. The numbers of contenders that were measured before something failed are kept.
+    pub(crate) fn run(&self) -> (Vec<Round>, Result<()>) {
+        let mut rounds = Vec::new();
+        let mut done = Ok(());
+        for number in 0..self.scale.rounds {
+            let mut round = Round::default();
+            done = self.round(number, &mut round);
+            rounds.push(round);
+            if done.is_err() {
+                break;
+            }
+        }
         // Tens of gigabytes, and of no use to anybody.
         let data = self.places.work.join("data");
         if data.exists() {
-            std::fs::remove_dir_all(&data).with_context(|| format!("cannot remove {}", data.display()))?;
+            let removed = std::fs::remove_dir_all(&data);
+            done = done.and(removed.with_context(|| format!("cannot remove {}", data.display())));
         }
-        rounds
+        (rounds, done)
     }
 
-    fn round(&self, number: u32) -> Result<Round> {
+    fn round(&self, number: u32, round: &mut Round) -> Result<()> {
         let mut order = Contender::ALL.to_vec();
         order.retain(|contender| wanted(&self.who, contender.name()));
         if number % 2 == 1 {
             order.reverse();
         }
-        let mut round = Round::default();
         for contender in order {
             let busy = if self.hurry { f64::NAN } else { wait_until_quiet() };
             if !self.hurry {
@@ -74,7 +83,7 @@ impl Plan {
             round.numbers.insert(contender.name().into(), numbers);
             round.sync_probe_us.insert(contender.name().into(), probe);
         }
-        Ok(round)
+        Ok(())
     }
 
     /// All cases of one contender.
