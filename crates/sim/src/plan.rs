@@ -98,15 +98,19 @@ fn draw_elastic(rng: &mut Rng) -> Vec<(&'static str, String)> {
         return Vec::new();
     }
     let mut drawn = vec![("elastic.mode", "slices".to_owned())];
-    let mut number = |key, low, high| drawn.push((key, rng.between(low, high).to_string()));
-    number("elastic.interval.ms", 50, 800);
-    number("elastic.split.min.remaining", 1, 12);
-    number("elastic.steal.min.remaining", 1, 12);
-    number("elastic.steal.min.ms", 0, 100);
-    number("elastic.split.cooldown.ms", 0, 500);
-    number("elastic.fence.timeout.ms", 200, 4_000);
-    number("elastic.merge.delay.ms", 100, 4_000);
-    number("elastic.balance.cooldown.ms", 0, 1_000);
+    drawn.extend(draw_numbers(
+        rng,
+        &[
+            ("elastic.interval.ms", 50, 800),
+            ("elastic.split.min.remaining", 1, 12),
+            ("elastic.steal.min.remaining", 1, 12),
+            ("elastic.steal.min.ms", 0, 100),
+            ("elastic.split.cooldown.ms", 0, 500),
+            ("elastic.fence.timeout.ms", 200, 4_000),
+            ("elastic.merge.delay.ms", 100, 4_000),
+            ("elastic.balance.cooldown.ms", 0, 1_000),
+        ],
+    ));
     if rng.percent(40) {
         drawn.push(("elastic.commit.evidence", "latest".to_owned()));
     }
@@ -124,15 +128,25 @@ fn draw_queues(rng: &mut Rng, groups: &mut Vec<Group>) -> Vec<(&'static str, Str
         name: "gamma".to_owned(),
         topics: vec![QUEUED.to_owned()],
     });
-    let mut drawn = Vec::new();
-    let mut number = |key, low, high| drawn.push((key, rng.between(low, high).to_string()));
-    number("elastic.queues.min", 1, 2);
-    number("elastic.queues.max", 2, 6);
-    number("elastic.queues.write.delay.ms", 0, 1_500);
-    number("elastic.queues.drain.delay.ms", 0, 3_000);
-    number("elastic.queues.shrink.grace.ms", 0, 3_000);
-    number("elastic.queues.group.ttl.ms", 0, 10_000);
-    drawn
+    draw_numbers(
+        rng,
+        &[
+            ("elastic.queues.min", 1, 2),
+            ("elastic.queues.max", 2, 6),
+            ("elastic.queues.write.delay.ms", 0, 1_500),
+            ("elastic.queues.drain.delay.ms", 0, 3_000),
+            ("elastic.queues.shrink.grace.ms", 0, 3_000),
+            ("elastic.queues.group.ttl.ms", 0, 10_000),
+        ],
+    )
+}
+
+/// A value for each setting, between its bounds.
+fn draw_numbers(rng: &mut Rng, settings: &[(&'static str, u64, u64)]) -> Vec<(&'static str, String)> {
+    let settings = settings.iter();
+    settings
+        .map(|(key, low, high)| (*key, rng.between(*low, *high).to_string()))
+        .collect()
 }
 
 fn draw_groups(rng: &mut Rng, is_elastic: bool) -> Vec<Group> {

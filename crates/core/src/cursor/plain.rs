@@ -33,7 +33,7 @@ impl PlainProbe {
         self.range
     }
 
-    /// Whether the answer needs no record: all slots resume at one offset.
+    /// Whether the answer needs no record: all slots resume at one offset, or the rule is broken on purpose.
     pub fn needs_no_record(&self) -> bool {
         self.range.0 == self.range.1 || self.highest || self.lowest
     }

@@ -8,11 +8,12 @@
 //! Members whose clients chose a plan in which partitions belong together (range), or in which their order is fixed, are left
 //! alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Key;
 use crate::group::assign::{Assignor, Plan, Problem};
 use crate::group::coordinator::{Coordinator, Step};
+use crate::ids::TopicId;
 
 /// Members by the partitions that were placed with them.
 pub(super) type Places = BTreeMap<Key, String>;
@@ -36,14 +37,14 @@ impl Coordinator {
         let Some(memory) = self.elastic.placing_group(group) else {
             return;
         };
-        let is_queued = |topic| {
-            problem
-                .topics
-                .iter()
-                .any(|other| other.id == topic && other.is_queued)
-        };
+        let queued: BTreeSet<TopicId> = problem
+            .topics
+            .iter()
+            .filter(|topic| topic.is_queued)
+            .map(|topic| topic.id)
+            .collect();
         memory.placed.retain(|(topic, partition), member| {
-            if is_queued(*topic) {
+            if queued.contains(topic) {
                 return false;
             }
             let wants = problem

@@ -86,10 +86,11 @@ impl Coordinator {
             None => ids_up_to.get(),
         };
         // A queue that nobody is to be given is of no concern, but if it is divided: that is to end.
-        let is_shown = |partition: &i32| {
-            let cursor = self.cursor(group, (topic, *partition));
-            !closed.contains(partition) || matches!(cursor, Some(Cursor::Divided(_)))
+        let is_divided = |partition: i32| {
+            let cursor = self.cursor(group, (topic, partition));
+            matches!(cursor, Some(Cursor::Divided(_)))
         };
+        let is_shown = |partition: &i32| !closed.contains(partition) || is_divided(*partition);
         for partition in (0..found.partitions).filter(is_shown) {
             let key = (topic, partition);
             let end = step.topics.log_end(topic, partition);
