@@ -32,8 +32,8 @@ const LEFT: [&str; 2] = ["cargo", "kafka-topics.sh"];
 /// What the lines print, if all that they write can be read.
 const PRINTED: [&str; 3] = [
     "alice:1 apple",
-    "billing  orders  2",
-    "Reached end of topic orders [2]",
+    "kitchen  fruit  2",
+    "Reached end of topic fruit [2]",
 ];
 
 pub(crate) fn run(binary: &str) -> Result<()> {
@@ -74,6 +74,7 @@ pub(crate) fn run(binary: &str) -> Result<()> {
             bail!("the README has a line that nobody tries: {line}");
         }
     }
+    goes_on(&broker, binary)?;
     for expected in PRINTED {
         ensure!(
             printed.contains(expected),
@@ -81,6 +82,16 @@ pub(crate) fn run(binary: &str) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Whoever goes on from the README to the next page has this broker: its topic is another one.
+fn goes_on(broker: &Broker, binary: &str) -> Result<()> {
+    let page = fs::read_to_string(root().join("docs/first-split.md"))?;
+    let lines = shell_lines(&page);
+    let create = lines.iter().find(|line| line.contains(" topic create "));
+    let create = create.context("docs/first-split.md creates no topic")?;
+    say(create);
+    broker.shell(binary, create).map(drop)
 }
 
 /// Runs the demo as the page's recording was made; the recording of this run says that nothing was lost.
