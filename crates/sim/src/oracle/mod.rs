@@ -113,7 +113,7 @@ fn log_offset(wire: i64) -> i64 {
 }
 
 /// The slice that it is in; none for a plain one.
-fn slice_of(wire: i64) -> Option<SliceId> {
+pub(crate) fn slice_of(wire: i64) -> Option<SliceId> {
     SliceOffset::from_wire(wire)?.slice()
 }
 

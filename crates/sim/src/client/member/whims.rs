@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use anabranch_core::cursor::SliceOffset;
-
 use super::{Call, JOIN, Member, Phase, Then, Whim, Why};
 use crate::message::{Request, Tp};
+use crate::oracle::slice_of;
 use crate::run::Ctx;
 use crate::sights::Sight;
 
@@ -22,10 +21,6 @@ const AHEAD_MAX: u64 = 6;
 
 /// How long it has no subscription, at least and at most, milliseconds.
 const AWAY_MS: (u64, u64) = (1, 60);
-
-fn is_in_slice(at: i64) -> bool {
-    SliceOffset::from_wire(at).is_some_and(|at| at.slice().is_some())
-}
 
 impl Member {
     /// Whether its heartbeats have stopped.
@@ -97,7 +92,7 @@ impl Member {
     pub(super) fn remember(&mut self) {
         if self.habits.has(Whim::Insist) && self.is_modern() && !self.owned.is_empty() {
             let done = self.owned.iter().map(|(tp, part)| (*tp, part.done));
-            self.remembered = done.filter(|(_, done)| is_in_slice(*done)).collect();
+            self.remembered = done.filter(|(_, done)| slice_of(*done).is_some()).collect();
         }
     }
 
@@ -115,7 +110,10 @@ impl Member {
         }
         self.leave_modern(ctx);
         self.expelled(ctx);
-        self.remembered = done.into_iter().filter(|(_, done)| is_in_slice(*done)).collect();
+        self.remembered = done
+            .into_iter()
+            .filter(|(_, done)| slice_of(*done).is_some())
+            .collect();
         let pause_ms = ctx.world.rng.between(AWAY_MS.0, AWAY_MS.1);
         self.seat.wake_in(ctx, pause_ms, JOIN);
     }
