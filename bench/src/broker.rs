@@ -52,6 +52,8 @@ pub(crate) struct Places {
     pub(crate) kafka_threads: Option<u32>,
     /// Kafka's heap, as `-Xmx` takes it.
     pub(crate) kafka_heap: String,
+    /// More lines for Kafka's properties.
+    pub(crate) kafka_set: Vec<String>,
 }
 
 /// A running broker.
@@ -280,6 +282,9 @@ fn prepare_kafka(contender: Contender, places: &Places, address: &str) -> Result
         text.push_str(&format!(
             "num.network.threads={threads}\nnum.io.threads={threads}\n"
         ));
+    }
+    for property in &places.kafka_set {
+        text.push_str(&format!("{property}\n"));
     }
     let properties = places.work.join("server.properties");
     fs::write(&properties, text)?;

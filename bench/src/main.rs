@@ -83,6 +83,9 @@ struct RunArgs {
     /// Kafka's heap
     #[arg(long, default_value = "1g")]
     kafka_heap: String,
+    /// A property of Kafka's broker, as KEY=VALUE, to try what it does with another; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    kafka_set: Vec<String>,
     /// Do not wait for a quiet machine, nor touch its memory: to try things out
     #[arg(long)]
     hurry: bool,
@@ -149,6 +152,7 @@ fn run(args: &RunArgs) -> Result<()> {
         work,
         kafka_threads: args.kafka_threads,
         kafka_heap: args.kafka_heap.clone(),
+        kafka_set: args.kafka_set.clone(),
     };
     let (rounds, done) = Plan {
         places,

@@ -11,9 +11,10 @@ use mio::{Events, Interest, Poll, Token};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Requests to each of several partitions before anything counts: a broker may do much at the first ones. Kafka maps two
-/// index files of 10 MB per partition, and a first touch fills a whole read-ahead window with zeros: 8 MB on some disks.
-const PRIMING_REQUESTS: u64 = 8;
+/// Requests that each of several partitions must have had before anything counts: a broker may do much at the first ones.
+/// Kafka maps two index files of 10 MB per partition, and the first touch of each fills a whole read-ahead window with
+/// zeros: 8 MB on some disks, tens of milliseconds of CPU time.
+const PRIMING_REQUESTS: u32 = 8;
 
 /// How long that may take.
 const PRIMING_MAX: Duration = Duration::from_secs(120);
@@ -71,12 +72,12 @@ impl Load {
         }
     }
 
-    fn priming_bytes(&self) -> u64 {
-        if self.partitions == 1 || self.bytes_max.is_some() {
-            return 0;
-        }
-        let request = (self.records_per_batch * self.record_bytes) as u64;
-        u64::from(self.partitions.unsigned_abs()) * PRIMING_REQUESTS * request
+    /// The partition that a connection begins with: they walk through all in the same order, so they begin far apart, or
+    /// all would always be at the same few.
+    fn first_partition(&self, connection: usize) -> i32 {
+        let partitions = self.partitions.unsigned_abs() as usize;
+        let first = connection * partitions / self.connections.max(1) % partitions;
+        i32::try_from(first).expect("less than the number of partitions")
     }
 }
 
@@ -105,7 +106,8 @@ impl Achieved {
 struct Producer {
     socket: Socket,
     requests: Vec<Produce>,
-    sent: VecDeque<Instant>,
+    /// When each request under way was sent, and to which partition.
+    sent: VecDeque<(Instant, i32)>,
     turn: usize,
     partition: i32,
     id: i64,
@@ -180,7 +182,7 @@ fn connect(address: &str, topic: &str, load: &Load) -> Result<Vec<Producer>> {
                 requests: requests.clone(),
                 sent: VecDeque::new(),
                 turn: number,
-                partition: i32::try_from(number)? % load.partitions,
+                partition: load.first_partition(number),
                 id: if load.idempotent { admin.producer_id()? } else { -1 },
                 sequences: vec![0; usize::try_from(load.partitions)?],
             })
@@ -211,7 +213,7 @@ impl Producer {
             }
             set_correlation(&mut request.frame, 1);
             self.socket.queue(&request.frame);
-            self.sent.push_back(Instant::now());
+            self.sent.push_back((Instant::now(), self.partition));
             self.partition = (self.partition + 1) % load.partitions;
         }
         self.socket.flush()
@@ -221,9 +223,9 @@ impl Producer {
         let sent = &mut self.sent;
         self.socket.drain(|answer| {
             let (error, _) = produced(answer).context("the answer to a produce is malformed")?;
-            let begin = sent.pop_front().context("an answer without a request")?;
+            let (begin, partition) = sent.pop_front().context("an answer without a request")?;
             match error {
-                0 => meter.count(load, begin.elapsed()),
+                0 => meter.count(load, partition, begin.elapsed()),
                 _ if load.counts_errors => meter.errors += 1,
                 _ => bail!("a produce failed with error {error}"),
             }
@@ -233,12 +235,45 @@ impl Producer {
     }
 }
 
+/// Which partitions have not had their first requests yet.
+struct Priming {
+    /// Requests that are still to be acknowledged, by partition.
+    missing: Vec<u32>,
+    partitions: usize,
+}
+
+impl Priming {
+    fn new(load: &Load) -> Self {
+        let partitions = match load.partitions {
+            1 => 0,
+            _ if load.bytes_max.is_some() => 0,
+            many => many.unsigned_abs() as usize,
+        };
+        Self {
+            missing: vec![PRIMING_REQUESTS; partitions],
+            partitions,
+        }
+    }
+
+    fn answered(&mut self, partition: i32) {
+        let at = usize::try_from(partition).unwrap_or(usize::MAX);
+        if let Some(missing) = self.missing.get_mut(at).filter(|missing| **missing > 0) {
+            *missing -= 1;
+            self.partitions -= usize::from(*missing == 0);
+        }
+    }
+
+    fn done(&self) -> bool {
+        self.partitions == 0
+    }
+}
+
 /// Counts what was acknowledged after the warm-up, and keeps the pace.
 struct Meter {
     begin: Instant,
     warm_up: Duration,
-    /// What must be acknowledged, too, before anything counts.
-    warm_up_bytes: u64,
+    /// What is still to come before anything counts.
+    priming: Priming,
     /// When counting began.
     counting_since: Option<Instant>,
     measured: Duration,
@@ -257,7 +292,7 @@ impl Meter {
         Self {
             begin: Instant::now(),
             warm_up: load.warm_up,
-            warm_up_bytes: load.priming_bytes(),
+            priming: Priming::new(load),
             counting_since: None,
             measured: load.measured,
             bytes_max: load.bytes_max.unwrap_or(u64::MAX),
@@ -287,18 +322,16 @@ impl Meter {
     }
 
     fn counting(&mut self) -> bool {
-        if self.counting_since.is_none()
-            && self.begin.elapsed() >= self.warm_up
-            && self.total_bytes >= self.warm_up_bytes
-        {
+        if self.counting_since.is_none() && self.begin.elapsed() >= self.warm_up && self.priming.done() {
             self.counting_since = Some(Instant::now());
         }
         self.counting_since.is_some()
     }
 
-    fn count(&mut self, load: &Load, answer: Duration) {
+    fn count(&mut self, load: &Load, partition: i32, answer: Duration) {
         let bytes = (load.records_per_batch * load.record_bytes) as u64;
         self.total_bytes += bytes;
+        self.priming.answered(partition);
         if self.counting() {
             self.records += load.records_per_batch as u64;
             self.bytes += bytes;
@@ -325,5 +358,56 @@ impl Meter {
             errors: self.errors,
             answer_us: self.answer_us,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(partitions: i32) -> Load {
+        Load {
+            partitions,
+            ..Load::bulk(Duration::ZERO, Duration::ZERO)
+        }
+    }
+
+    #[test]
+    fn nothing_counts_before_the_last_partition_has_had_its_first_requests() {
+        let mut priming = Priming::new(&load(3));
+        for partition in [0, 1].repeat(100) {
+            priming.answered(partition);
+        }
+        assert!(
+            !priming.done(),
+            "partition 2 has had none, however many the others had"
+        );
+        for _ in 1..PRIMING_REQUESTS {
+            priming.answered(2);
+        }
+        assert!(!priming.done());
+        priming.answered(2);
+        assert!(priming.done());
+        priming.answered(2);
+        assert!(priming.done());
+    }
+
+    #[test]
+    fn one_partition_needs_the_warm_up_alone() {
+        assert!(Priming::new(&load(1)).done());
+    }
+
+    #[test]
+    fn connections_begin_far_apart() {
+        let first = |partitions| -> Vec<i32> {
+            let load = load(partitions);
+            (0..load.connections)
+                .map(|number| load.first_partition(number))
+                .collect()
+        };
+        assert_eq!(first(256), (0..16).map(|number| number * 16).collect::<Vec<_>>());
+        assert_eq!(first(16), (0..16).collect::<Vec<_>>());
+        assert_eq!(first(4)[..6], [0, 0, 0, 0, 1, 1]);
+        assert_eq!(first(1), [0; 16]);
     }
 }
