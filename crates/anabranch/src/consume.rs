@@ -11,6 +11,7 @@
 mod layout;
 mod position;
 mod printed;
+mod unreadable;
 
 use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::BorrowedMessage;
@@ -26,7 +28,8 @@ use rdkafka::{Message, Offset, TopicPartitionList};
 use self::layout::Layout;
 use self::position::{From, Plan};
 use self::printed::Printed;
-use crate::client::{Admin, Connection, no_answer, setup_error};
+use self::unreadable::Unreadable;
+use crate::client::{Admin, Connection, DEBUG_FETCH, as_clause, no_answer, setup_error, text_of};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format};
 
@@ -95,7 +98,7 @@ pub(crate) fn run(args: &Args, format: Format) -> Outcome {
         return Ok(());
     }
     let mut reader = Reader::start(args, layout)?;
-    let read = reader.read();
+    let read = reader.read().and_then(|()| reader.all_was_read());
     let closed = reader.close();
     read.and(closed)
 }
@@ -114,6 +117,7 @@ struct Reader<'a> {
     count: u64,
     committed_at: Instant,
     down_since: Option<Instant>,
+    unreadable: Unreadable,
 }
 
 impl<'a> Reader<'a> {
@@ -146,6 +150,7 @@ impl<'a> Reader<'a> {
             count: 0,
             committed_at: Instant::now(),
             down_since: None,
+            unreadable: Unreadable::default(),
         })
     }
 
@@ -188,6 +193,7 @@ impl<'a> Reader<'a> {
                 Some(Err(error)) => self.consider(&error)?,
                 None => {}
             }
+            self.consider_refusals()?;
             self.group_end();
             self.commit_sometimes()?;
         }
@@ -205,6 +211,41 @@ impl<'a> Reader<'a> {
     fn group_end(&mut self) {
         if self.args.until_end && self.args.group.is_some() && self.consumer.context().all_at_end() {
             self.remaining = Some(BTreeSet::new());
+        }
+    }
+
+    /// A partition that the broker cannot read is left; the others are read on, if there are any.
+    fn consider_refusals(&mut self) -> Outcome {
+        for (partition, refused) in self.consumer.context().refused() {
+            if self.unreadable.add(partition, refused) {
+                let all = match &self.args.group {
+                    Some(_) => self.consumer.context().assigned_count(),
+                    None => self.plan.starts().count(),
+                };
+                if self.unreadable.count() >= all {
+                    return self.all_was_read();
+                }
+                output::say(&format!(
+                    "{}; reading the other partitions",
+                    self.cannot_read().message
+                ));
+            }
+            self.reached_end(partition);
+        }
+        Ok(())
+    }
+
+    fn cannot_read(&self) -> Failure {
+        self.unreadable
+            .failure(&self.args.topic, self.args.group.is_some())
+    }
+
+    /// That nothing was left because the broker could not read it, unless there is as much as was asked for.
+    fn all_was_read(&self) -> Outcome {
+        if self.unreadable.is_empty() || Some(self.count) == self.args.count {
+            Ok(())
+        } else {
+            Err(self.cannot_read())
         }
     }
 
@@ -306,12 +347,16 @@ fn connect(args: &Args) -> Outcome<BaseConsumer<Printed>> {
         ("enable.auto.commit", "false"),
         ("auto.offset.reset", reset),
         ("queued.max.messages.kbytes", "65536"),
+        // With a full queue librdkafka waits a second before it asks for more, which a queue of small records is in no time.
+        ("fetch.queue.backoff.ms", "20"),
+        ("debug", DEBUG_FETCH),
     ];
     for (name, value) in own {
         if config.get(name).is_none() {
             config.set(name, value);
         }
     }
+    config.set_log_level(RDKafkaLogLevel::Debug);
     // Without a group of its own the consumer neither joins nor commits; the library just wants a name.
     config.set("group.id", args.group.as_deref().unwrap_or("anabranch-consume"));
     config
@@ -339,6 +384,6 @@ fn print(out: &mut impl Write, layout: &Layout, message: &BorrowedMessage<'_>) -
 fn failed(doing: &str, error: &KafkaError) -> Failure {
     let text = error
         .rdkafka_error_code()
-        .map_or_else(|| error.to_string(), |code| code.to_string());
+        .map_or_else(|| error.to_string(), |code| as_clause(&text_of(code)));
     Failure::failed(format!("cannot {doing}: {text}"))
 }

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 use rdkafka::bindings as sys;
+use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header as KafkaHeader, Headers, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, Producer, ThreadedProducer};
@@ -26,7 +27,7 @@ use rdkafka::util::Timeout;
 use self::input::{Input, Reading, Records};
 pub(crate) use self::tally::Tally;
 use self::tally::{Summary, no_topic};
-use crate::client::{Connection, setup_error};
+use crate::client::{Connection, DEBUG_PRODUCE, setup_error};
 use crate::failure::{Failure, Outcome, reason};
 use crate::output::Format;
 use crate::record::{Header, Record};
@@ -207,6 +208,7 @@ fn connect(args: &Args) -> Outcome<ThreadedProducer<Tally>> {
             if args.idempotent { "true" } else { "false" },
         ),
         ("queue.buffering.max.kbytes", QUEUE_KIB),
+        ("debug", DEBUG_PRODUCE),
         // In a cluster not every broker has heard of a new topic; one that is not there after this will not come.
         ("topic.metadata.propagation.max.ms", "5000"),
         // Only the broker knows how large a record may be.
@@ -222,6 +224,7 @@ fn connect(args: &Args) -> Outcome<ThreadedProducer<Tally>> {
     if config.get("message.timeout.ms").is_none() {
         config.set("message.timeout.ms", DELIVERY_TIMEOUT.as_millis().to_string());
     }
+    config.set_log_level(RDKafkaLogLevel::Debug);
     config
         .create_with_context(Tally::default())
         .map_err(|error| Failure::usage(setup_error(&error)))
@@ -280,6 +283,7 @@ fn send_all(
             sent += 1;
             progress.add(taken, sent);
             if producer.context().is_hopeless() {
+                producer.context().give_up();
                 return Ok(());
             }
         }

@@ -5,6 +5,7 @@
 //!                     ->  config(): librdkafka's configuration, for produce and consume
 //!                     ->  native::Admin: administrative requests, typed and safe
 //!                     ->  sizes(): the one request that librdkafka lacks
+//! retried                 what librdkafka tries again without a word
 //! AdminUrl (flag)     ->  http::AdminApi: slices and decisions, from the broker's HTTP listener
 //! ```
 
@@ -13,6 +14,7 @@ mod http;
 mod log_dirs;
 mod message;
 mod native;
+mod retried;
 mod watch;
 
 pub(crate) use connection::{Connection, Early, is_loopback, property};
@@ -22,11 +24,12 @@ pub(crate) use native::{
     Admin, ApiError, ConfigChange, ConfigEntry, GroupDescription, GroupMember, NewTopic, Node, OffsetSpec,
     PartitionDescription, PartitionOffset, TopicDescription, TopicPartition,
 };
+pub(crate) use retried::{DEBUG_FETCH, DEBUG_PRODUCE, FetchRefusal, produce_refusal};
 pub(crate) use watch::Watch;
 
 use std::time::Duration;
 
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
 use crate::failure::Failure;
 
@@ -47,6 +50,29 @@ pub(crate) fn no_answer(broker: &str, timeout: Duration, last_error: Option<Stri
     }
 }
 
+/// What librdkafka says of an error code.
+pub(crate) fn text_of(code: RDKafkaErrorCode) -> String {
+    let named = code.to_string();
+    let text = named
+        .split_once(" (")
+        .and_then(|(_, rest)| rest.strip_suffix(')'));
+    text.map_or_else(|| named.clone(), str::to_owned)
+}
+
+/// A text of librdkafka as part of a sentence: without whose error it is, and without a full stop.
+pub(crate) fn as_clause(text: &str) -> String {
+    let text = text.trim().trim_end_matches('.');
+    let bare = text
+        .strip_prefix("Broker: ")
+        .or_else(|| text.strip_prefix("Local: "));
+    let Some(bare) = bare else {
+        return text.to_owned();
+    };
+    let mut letters = bare.chars();
+    let first = letters.next().map(|first| first.to_lowercase());
+    first.into_iter().flatten().chain(letters).collect()
+}
+
 /// What is wrong with a client's configuration, in a sentence.
 pub(crate) fn setup_error(error: &KafkaError) -> String {
     match error {
@@ -55,5 +81,21 @@ pub(crate) fn setup_error(error: &KafkaError) -> String {
             format!("-X {name}: {}", reason.trim_end_matches('.'))
         }
         other => format!("cannot set up the Kafka client: {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_clauses() {
+        let text = text_of(RDKafkaErrorCode::KafkaStorageError);
+        assert_eq!(text, "Broker: Disk error when trying to access log file on disk");
+        assert_eq!(
+            as_clause(&text),
+            "disk error when trying to access log file on disk"
+        );
+        assert_eq!(as_clause("Topic 'x' is not there. "), "Topic 'x' is not there");
     }
 }

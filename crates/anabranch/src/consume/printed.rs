@@ -8,7 +8,8 @@ use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, Reb
 use rdkafka::error::KafkaError;
 use rdkafka::{ClientContext, Offset, TopicPartitionList};
 
-use crate::client::Watch;
+use super::unreadable::Refused;
+use crate::client::{FetchRefusal, Watch};
 
 /// The consumer's context: shared with librdkafka, which reports rebalances and errors to it.
 #[derive(Debug, Default)]
@@ -28,6 +29,8 @@ struct Progress {
     /// The partitions of a member of a group; `None` before the first assignment.
     assigned: Option<BTreeSet<i32>>,
     at_end: BTreeSet<i32>,
+    /// Partitions whose last Fetch was refused.
+    refused: BTreeMap<i32, Refused>,
 }
 
 impl Printed {
@@ -47,6 +50,7 @@ impl Printed {
         let mut progress = self.progress();
         progress.printed.insert(partition, next);
         progress.at_end.remove(&partition);
+        progress.refused.remove(&partition);
     }
 
     /// Everything printed has left the buffer.
@@ -57,7 +61,23 @@ impl Printed {
 
     /// The partition has no more records for now.
     pub(crate) fn at_end(&self, partition: i32) {
-        self.progress().at_end.insert(partition);
+        let mut progress = self.progress();
+        progress.at_end.insert(partition);
+        progress.refused.remove(&partition);
+    }
+
+    /// Partitions that the broker refuses to read for a while already.
+    pub(super) fn refused(&self) -> Vec<(i32, Refused)> {
+        let progress = self.progress();
+        let lasting = progress.refused.iter().filter(|(_, one)| one.is_lasting());
+        lasting
+            .map(|(partition, one)| (*partition, one.clone()))
+            .collect()
+    }
+
+    /// How many partitions a member of a group has.
+    pub(super) fn assigned_count(&self) -> usize {
+        self.progress().assigned.as_ref().map_or(0, BTreeSet::len)
     }
 
     /// Whether all partitions of a member of a group are at their end.
@@ -90,7 +110,14 @@ impl Printed {
 }
 
 impl ClientContext for Printed {
-    fn log(&self, _level: RDKafkaLogLevel, _facility: &str, _message: &str) {}
+    fn log(&self, _level: RDKafkaLogLevel, facility: &str, message: &str) {
+        if let Some(refusal) = FetchRefusal::parse(facility, message) {
+            let mut progress = self.progress();
+            let partition = refusal.partition;
+            let refused = Refused::after(progress.refused.get(&partition), refusal);
+            progress.refused.insert(partition, refused);
+        }
+    }
 
     fn error(&self, error: KafkaError, reason: &str) {
         self.watch.error(error, reason);
@@ -133,6 +160,7 @@ impl Progress {
         self.flushed.remove(&partition);
         self.committed.remove(&partition);
         self.at_end.remove(&partition);
+        self.refused.remove(&partition);
         if let Some(assigned) = &mut self.assigned {
             assigned.remove(&partition);
         }

@@ -1,6 +1,6 @@
 //! Counts what was acknowledged and what was not, on librdkafka's side of the queue.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use rdkafka::message::DeliveryResult;
 use rdkafka::producer::ProducerContext;
 use serde::Serialize;
 
-use crate::client::Watch;
+use crate::client::{Watch, as_clause, produce_refusal, text_of};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format, human_bytes, plural};
 
@@ -26,6 +26,10 @@ pub(crate) struct Tally {
     failed: AtomicU64,
     first_error: Mutex<Option<KafkaError>>,
     watch: Watch,
+    /// Why the broker refused a batch last, in librdkafka's words: it may be tried again without a word.
+    refusal: Mutex<Option<String>>,
+    /// Reading ended before the input did.
+    gave_up: AtomicBool,
 }
 
 impl Tally {
@@ -43,6 +47,11 @@ impl Tally {
         self.failed.load(Ordering::Relaxed) >= FAILURES_MAX
     }
 
+    /// The rest of the input is not read.
+    pub(crate) fn give_up(&self) {
+        self.gave_up.store(true, Ordering::Relaxed);
+    }
+
     /// `Ok` if every record was acknowledged.
     pub(crate) fn verdict(&self, topic: &str, broker: &str) -> Outcome {
         let failed = self.failed.load(Ordering::Relaxed);
@@ -54,7 +63,7 @@ impl Tally {
         let Some(error) = error.filter(|_| failed > 0) else {
             return Ok(());
         };
-        let what = format!("{} not acknowledged", plural(failed, "record"));
+        let what = self.what_is_missing(failed);
         Err(match error.rdkafka_error_code() {
             Some(RDKafkaErrorCode::UnknownTopic | RDKafkaErrorCode::UnknownTopicOrPartition) => {
                 let failure = no_topic(topic);
@@ -72,18 +81,68 @@ impl Tally {
                     "`anabranch topic alter {topic} --set max.message.bytes=N` raises the limit"
                 ))
             }
-            Some(RDKafkaErrorCode::MessageTimedOut) => {
-                let reason = self
-                    .watch
-                    .last_error()
-                    .map(|reason| format!(": {reason}"))
-                    .unwrap_or_default();
-                Failure::unreachable(format!("{what} in time by {broker}{reason}"))
-            }
-            Some(code) => Failure::failed(format!("{what}: {}", text_of(code))),
+            Some(RDKafkaErrorCode::MessageTimedOut) => self.timed_out(&what, broker),
+            Some(code) => Failure::failed(format!("{what}: {}", as_clause(&text_of(code)))),
             None => Failure::failed(format!("{what}: {error}")),
         })
     }
+
+    /// How much of the input the broker does not have for certain.
+    fn what_is_missing(&self, failed: u64) -> String {
+        let sent = failed + self.acknowledged.load(Ordering::Relaxed);
+        let what = if failed < sent {
+            format!("{failed} of {} not acknowledged", plural(sent, "record"))
+        } else {
+            format!("{} not acknowledged", plural(failed, "record"))
+        };
+        if self.gave_up.load(Ordering::Relaxed) {
+            format!("{what}, and the rest of the input not read")
+        } else {
+            what
+        }
+    }
+
+    /// Records whose time was up: because nobody answered, or because every answer was a refusal.
+    fn timed_out(&self, what: &str, broker: &str) -> Failure {
+        let refusal = self
+            .refusal
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        match refusal {
+            Some(refusal) if is_of_the_disk(&refusal) => Failure::failed(format!(
+                "{what}: the disk of the broker {broker} is full, or fails (KAFKA_STORAGE_ERROR)"
+            ))
+            .hint(
+                "what was acknowledged is safe, send the rest again when there is space: shorten the retention of a topic or delete one, see `anabranch help trouble`; the broker's log says if the disk fails",
+            ),
+            Some(refusal) => Failure::failed(format!(
+                "{what}: the broker {broker} refused them each time: {}",
+                as_clause(&refusal)
+            )),
+            None => {
+                let reason = self.watch.last_error();
+                let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+                Failure::unreachable(format!("{what} in time by {broker}{reason}"))
+                    .hint("is the broker running, and reachable from here? what was acknowledged is safe, send the rest again")
+            }
+        }
+    }
+
+    /// Takes note of a refusal, and says the first time that there is no space: a person waits meanwhile.
+    fn note_refusal(&self, refusal: &str) {
+        let mut last = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = last.as_deref() != Some(refusal);
+        *last = Some(refusal.to_owned());
+        if is_news && is_of_the_disk(refusal) {
+            output::say("the broker's disk is full, or fails: trying again");
+        }
+    }
+}
+
+/// Whether a refusal is the broker's disk.
+fn is_of_the_disk(refusal: &str) -> bool {
+    refusal == text_of(RDKafkaErrorCode::KafkaStorageError)
 }
 
 /// There is no such topic.
@@ -92,15 +151,12 @@ pub(super) fn no_topic(topic: &str) -> Failure {
         .hint(format!("`anabranch topic create {topic}` creates it"))
 }
 
-/// The text of an error code without librdkafka's "Broker: ", which says nothing to the reader.
-fn text_of(code: RDKafkaErrorCode) -> String {
-    let text = code.to_string();
-    text.split_once(": ")
-        .map_or(text.clone(), |(_, rest)| rest.to_lowercase())
-}
-
 impl ClientContext for Tally {
-    fn log(&self, _level: RDKafkaLogLevel, _facility: &str, _message: &str) {}
+    fn log(&self, _level: RDKafkaLogLevel, facility: &str, message: &str) {
+        if let Some(refusal) = produce_refusal(facility, message) {
+            self.note_refusal(refusal);
+        }
+    }
 
     fn error(&self, error: KafkaError, reason: &str) {
         self.watch.error(error, reason);

@@ -10,6 +10,8 @@ mod care;
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod disk;
+#[cfg(test)]
 mod elastic;
 #[cfg(test)]
 mod groups;

@@ -68,7 +68,7 @@ impl ApiError {
 
     /// The broker's message as part of a sentence: without a full stop.
     pub(crate) fn sentence(&self) -> String {
-        self.text.trim().trim_end_matches('.').to_owned()
+        crate::client::as_clause(&self.text)
     }
 }
 
