@@ -21,14 +21,14 @@ FENCED_SECONDS = 60
 
 
 class Workers(Shown):
-    """Members of one group on a topic with one partition that may be divided.
+    """Members of one group on a topic with one partition; that it may be divided is the default.
 
     Each works `record_us` on a record, `BATCH` records at a time, and commits behind each batch, all in the thread that polls:
     as the simplest application does it.
     """
 
     def __init__(self, context, partitions=1, record_us=200, work=None, settings=None, client=None, **options):
-        topic = context.topic("shared", partitions, elastic_mode="slices", **(settings or {}))
+        topic = context.topic("shared", partitions, **(settings or {}))
         super().__init__(context, topic, context.name("group"))
         self.record_us, self.options = record_us, options
         # Whose members these are, if no other client is named; another one than the scenario's works in one process of its own.

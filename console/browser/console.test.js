@@ -60,7 +60,7 @@ test("a backlog divides itself on the screen while members join", { timeout: 120
 });
 
 test("an operator pauses, splits after a rehearsal, and sees it", { timeout: 120_000 }, async () => {
-  const quiet = ["-c", "elastic.mode=slices", "-c", "elastic.split.min.remaining=1000000"];
+  const quiet = ["-c", "elastic.split.min.remaining=1000000"];
   await broker.run(["topic", "create", "orders", "-p", "1", ...quiet]);
   await broker.run(["produce", "orders", "--input", "kv"], records(RECORDS));
   const members = [broker.member("orders", "billing", 40_000)];

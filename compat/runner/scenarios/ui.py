@@ -118,10 +118,10 @@ def _the_cluster(show, crew, queues, plain):
     # Of an empty partition franz-go says the end instead.
     newest = [row["newest"] for row in topics[plain]["partitions"]]
     check(newest in ([9, -1, -1], [9, 0, 0]), f"newest of {plain}: {newest}")
-    for name, mode in ((crew.topic, "slices"), (queues, "queues"), (plain, "off")):
+    for name, mode in ((crew.topic, "slices"), (queues, "queues"), (plain, "slices")):
         value, source, _ = topics[name]["configs"]["elastic.mode"]
         check(value == mode, f"elastic.mode of {name} is {value}")
-        check("TOPIC" in source or name == plain, f"elastic.mode of {name} comes from {source}")
+        check(("TOPIC" in source) == (name == queues), f"elastic.mode of {name} comes from {source}")
     texts = [row[2] for row in topics[plain]["configs"].values()]
     check(all(texts) or not any(texts), "some settings have an explanation and others have none")
     return topics
@@ -174,7 +174,7 @@ def actions_of_interfaces(context):
     _refused(lambda: call("set_topic_config", bootstrap=address, topic=topic, key="elastic.mode", value="maybe"), INVALID_CONFIG, "config")
     if context.client.can("replace_configs"):
         show.replace_configs(topic=topic, key="retention.bytes", value="1000000")
-        check((setting("retention.bytes"), setting("elastic.mode")) == ("1000000", "off"), "settings that were left out are not the default")
+        check((setting("retention.bytes"), setting("elastic.mode")) == ("1000000", "slices"), "settings that were left out are not the default")
     show.reassign(topic=topic, partition=0, node=show.cluster()["controller"])
 
     before = int(time.time() * 1000)

@@ -1,4 +1,4 @@
-//! A partition that the members of a group share (`elastic.mode=slices`), while the broker dies.
+//! A partition that the members of a group share, while the broker dies.
 //!
 //! ```text
 //!  writer ──> a partition with a backlog of many keys
@@ -33,7 +33,6 @@ pub(crate) const MEMBERS: u64 = 4;
 
 /// Settings of the topic: small backlogs are divided, and often.
 pub(crate) const SETTINGS: &[(&str, &str)] = &[
-    ("elastic.mode", "slices"),
     ("elastic.split.min.remaining", "100"),
     ("elastic.steal.min.remaining", "100"),
     ("elastic.steal.min.ms", "50"),

@@ -16,7 +16,7 @@ const RECORDS: i64 = 4_000;
 
 /// A partition with a backlog, divided by the planner among two members; with where each begins.
 async fn divided(server: &TestServer, library: Library) -> [(Member, SliceOffset); 2] {
-    divided_with(server, library, &[("elastic.mode", "slices")]).await
+    divided_with(server, library, &[]).await
 }
 
 /// The same with other settings of the topic.
@@ -357,7 +357,7 @@ async fn what_was_deleted_is_passed_over_by_whoever_shares_a_partition() {
 #[tokio::test]
 async fn whoever_does_not_read_its_share_is_told_to_take_it_anew() {
     let server = TestServer::start().await;
-    let settings = [("elastic.mode", "slices"), ("elastic.watchdog.fetch.ms", "1500")];
+    let settings = [("elastic.watchdog.fetch.ms", "1500")];
     let [(mut reads, at), (mut silent, before)] = divided_with(&server, LIBRDKAFKA, &settings).await;
     let mut reader = LIBRDKAFKA.connect(&server).await;
     assert_eq!(reader.fetch("t", 0, at.to_wire(), 0).await.error_code, 0);

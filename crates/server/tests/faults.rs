@@ -212,10 +212,7 @@ async fn an_order_to_split_or_merge_is_acknowledged_when_it_is_durable_and_not_b
     let http = server.http();
     let mut admin = server.client().await;
     // Only an order divides it.
-    let settings = [
-        ("elastic.mode", "slices"),
-        ("elastic.split.min.remaining", "1000000"),
-    ];
+    let settings = [("elastic.split.min.remaining", "1000000")];
     admin.create_topic("t", 1, &settings).await;
     assert_eq!(admin.produce("t", 0, numbered(0..500)).await.error_code, 0);
     let mut owner = Member::enter(&server, LIBRDKAFKA).await;

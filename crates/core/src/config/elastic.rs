@@ -39,7 +39,7 @@ rows! {
     MERGE_DELAY: "elastic.merge.delay.ms", Long, "300000", Check::AtLeast(0),
         "A divided partition without any record to read for so long, in milliseconds, flows together at one member and \
          becomes plain again. Shares of members that left do not wait for it.";
-    MODE: "elastic.mode", String, "off", Check::OneOf(&["off", "queues", "slices"]),
+    MODE: "elastic.mode", String, "slices", Check::OneOf(&["off", "queues", "slices"]),
         "How a topic follows the size of its groups. slices: the unread records of a partition are divided by key among \
          the members, when some have nothing to do. off: as Apache Kafka; nothing is divided any more. \
          queues: the number of queues of the topic follows the largest group, and nothing is divided; on a group it is as off.";

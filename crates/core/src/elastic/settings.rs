@@ -3,14 +3,13 @@
 use crate::config::{Layers, Reader, Scope, Source, Values, lookup};
 
 /// How a topic follows the size of its groups (`elastic.mode`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The unread records of a partition are divided by key.
+    /// The unread records of a partition are divided by key: what holds unless something else is set.
     Slices,
     /// The number of queues follows the largest group; nothing is divided.
     Queues,
     /// Not at all.
-    #[default]
     Off,
 }
 
@@ -170,13 +169,10 @@ impl GroupElasticSettings {
 }
 
 impl Default for ElasticSettings {
-    /// Those of a topic that is divided, with all else as it is unless somebody sets it.
+    /// As it is unless somebody sets something.
     fn default() -> Self {
         let none = Values::new();
-        Self {
-            mode: Mode::Slices,
-            ..ElasticKeys::new(&none, &none, nothing_set(&none)).all()
-        }
+        ElasticKeys::new(&none, &none, nothing_set(&none)).all()
     }
 }
 
@@ -228,7 +224,7 @@ mod tests {
             let settings = ElasticKeys::new(topic, group, layers).all();
             (settings.split_min_remaining, settings.mode)
         };
-        assert_eq!(least(&none, &none), (10, Mode::Off));
+        assert_eq!(least(&none, &none), (10, Mode::Slices));
         assert_eq!(least(&topic, &none), (20, Mode::Off));
         assert_eq!(least(&topic, &group), (30, Mode::Slices));
         assert_eq!(least(&none, &group), (30, Mode::Slices));
@@ -251,6 +247,7 @@ mod tests {
     #[test]
     fn defaults_are_those_of_the_keys() {
         let settings = ElasticSettings::default();
+        assert_eq!(settings.mode, Mode::Slices);
         assert_eq!(settings.split_min_remaining, 1000);
         assert_eq!(settings.slices_max, 64);
         assert_eq!(settings.evidence, CommitEvidence::Previous);
@@ -262,6 +259,6 @@ mod tests {
         let none = Values::new();
         let odd = values(&[("elastic.mode", "sometimes"), ("elastic.slices.max", "many")]);
         let settings = ElasticKeys::new(&odd, &odd, nothing_set(&none)).all();
-        assert_eq!((settings.mode, settings.slices_max), (Mode::Off, 64));
+        assert_eq!((settings.mode, settings.slices_max), (Mode::Slices, 64));
     }
 }

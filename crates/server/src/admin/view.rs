@@ -58,8 +58,10 @@ pub(super) fn mode_name(mode: elastic::Mode) -> &'static str {
 
 /// A group may be divided if one of its topics may; else the reason is that of the first.
 fn elastic(core: &Core, group: &str, snapshot: &Snapshot) -> Elastic {
-    let mode = snapshot.topics.values().next().map(|topic| topic.settings.mode);
     let topics = core.node().partitions();
+    let first = snapshot.topics.keys().next().copied();
+    // Without a topic it is what the group and the broker say, as it would be for a topic that says nothing.
+    let mode = topics.elastic_mode(group, first.unwrap_or_default());
     let verdict = |topic: &TopicId| core.node().groups().eligibility(&topics, group, *topic);
     let mut verdicts = snapshot.topics.keys().map(verdict);
     let first = verdicts.next().unwrap_or(Ok(()));
@@ -68,7 +70,7 @@ fn elastic(core: &Core, group: &str, snapshot: &Snapshot) -> Elastic {
         _ => None,
     };
     Elastic {
-        mode: mode_name(mode.unwrap_or_default()).to_owned(),
+        mode: mode_name(mode).to_owned(),
         eligible: reason.is_none(),
         reason,
         paused: snapshot.paused,
