@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
@@ -23,13 +24,17 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 public final class ShareMembers {
     private static final String GROUP = "share";
     private static final int PIECE = 8;
+    private static final long FORMING_NS = TimeUnit.SECONDS.toNanos(60);
 
     private record Delivery(int member, int key, int seq, long startUs, long doneUs) {}
 
     private final String address;
     private final String topic;
     private final long records;
-    private final long deadlineNs;
+    private final long limitNs;
+    /** Until the first delivery, how long the group may take to form; from then on, how long the work may take. */
+    private final AtomicLong deadlineNs = new AtomicLong();
+    private final AtomicBoolean begun = new AtomicBoolean();
     private final long begin = System.nanoTime();
     private final ConcurrentHashMap<Long, Boolean> seen = new ConcurrentHashMap<>();
     private final AtomicLong distinct = new AtomicLong();
@@ -39,7 +44,8 @@ public final class ShareMembers {
         address = args[0];
         topic = args[1];
         records = Long.parseLong(args[3]);
-        deadlineNs = begin + TimeUnit.MILLISECONDS.toNanos(Long.parseLong(args[4]));
+        limitNs = TimeUnit.MILLISECONDS.toNanos(Long.parseLong(args[4]));
+        deadlineNs.set(begin + FORMING_NS);
     }
 
     public static void main(String[] args) throws Exception {
@@ -98,7 +104,7 @@ public final class ShareMembers {
         try (var consumer = new KafkaShareConsumer<>(
                 config, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
             consumer.subscribe(List.of(topic));
-            while (distinct.get() < records && System.nanoTime() < deadlineNs && failure == null) {
+            while (distinct.get() < records && System.nanoTime() < deadlineNs.get() && failure == null) {
                 List<ConsumerRecord<byte[], byte[]>> came = new ArrayList<>();
                 consumer.poll(Duration.ofMillis(20)).forEach(came::add);
                 for (int from = 0; from < came.size(); from += PIECE) {
@@ -110,6 +116,9 @@ public final class ShareMembers {
 
     private void piece(int member, List<ConsumerRecord<byte[], byte[]>> came, List<Delivery> own)
             throws InterruptedException {
+        if (begun.compareAndSet(false, true)) {
+            deadlineNs.set(System.nanoTime() + limitNs);
+        }
         long startUs = (System.nanoTime() - begin) / 1000;
         Thread.sleep(came.size());
         long doneUs = (System.nanoTime() - begin) / 1000;

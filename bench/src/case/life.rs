@@ -48,7 +48,7 @@ pub(crate) fn start_and_idle(
 
 /// Tries until a produce to a topic, made by a metadata request or found, is acknowledged; returns its offset.
 fn first_produce(address: &str, topic: &str, begin: Instant) -> Result<i64> {
-    let request = Produce::new(topic, &batch(&payloads(1, 100), 1), -1);
+    let request = Produce::new(topic, &batch(&payloads(1, 100)), -1);
     loop {
         ensure!(
             begin.elapsed() < START_MAX,

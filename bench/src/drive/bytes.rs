@@ -110,26 +110,36 @@ impl Produce {
         seal(batch);
     }
 
-    /// Writes eight bytes over the start of the only record's value, and the checksum.
-    pub(crate) fn set_stamp(&mut self, stamp: u64) {
-        let end = self.frame.len();
+    /// Writes a stamp over the start of each record's value, and the checksum.
+    pub(crate) fn set_stamps(&mut self, stamps: impl Iterator<Item = u64>) {
         let batch = &mut self.frame[self.batch_at..];
-        let length = batch.len();
-        // The value ends one byte (the header count) before the end of a batch of one record.
-        let value_at = length - 1 - STAMPED_VALUE;
-        batch[value_at..value_at + 8].copy_from_slice(&stamp.to_be_bytes());
+        for (record, stamp) in batch[BATCH_HEADER..].chunks_exact_mut(STAMPED_RECORD).zip(stamps) {
+            record[STAMP_AT..STAMP_AT + 8].copy_from_slice(&stamp.to_be_bytes());
+        }
         seal(batch);
-        debug_assert_eq!(end, self.frame.len());
     }
 }
 
 /// Length of the value of a stamped record, that is, of every record of a latency run.
 pub(crate) const STAMPED_VALUE: usize = 1000;
 
-/// The stamp of a stamped batch of one record.
-pub(crate) fn stamp(batch: &[u8]) -> Option<u64> {
-    let at = batch.len().checked_sub(1 + STAMPED_VALUE)?;
-    Some(u64::from_be_bytes(batch.get(at..at + 8)?.try_into().ok()?))
+/// Most records of a stamped batch: up to here, they are of one length.
+pub(crate) const STAMPED_RECORDS_MAX: usize = 64;
+
+/// Where the value of a stamped record begins: after its length in two bytes, attributes, two deltas and the length of no key
+/// in one byte each, and the value's length in two.
+const STAMP_AT: usize = 2 + 1 + 1 + 1 + 1 + 2;
+
+/// Length of a stamped record; its last byte is the number of headers.
+const STAMPED_RECORD: usize = STAMP_AT + STAMPED_VALUE + 1;
+
+/// The stamps of a stamped batch.
+pub(crate) fn stamps(batch: &[u8]) -> impl Iterator<Item = u64> {
+    let records = batch.get(BATCH_HEADER..).unwrap_or_default();
+    records.chunks_exact(STAMPED_RECORD).map(|record| {
+        let stamp = record[STAMP_AT..STAMP_AT + 8].try_into();
+        u64::from_be_bytes(stamp.expect("eight bytes"))
+    })
 }
 
 fn seal(batch: &mut [u8]) {
@@ -137,8 +147,9 @@ fn seal(batch: &mut [u8]) {
     batch[17..21].copy_from_slice(&crc.to_be_bytes());
 }
 
-/// A v2 batch of records without keys and headers.
-pub(crate) fn batch(values: &[Vec<u8>], timestamp: i64) -> Vec<u8> {
+/// A v2 batch of records without keys and headers, of the present time.
+pub(crate) fn batch(values: &[Vec<u8>]) -> Vec<u8> {
+    let timestamp = super::now_ms();
     let mut out = vec![0; BATCH_HEADER];
     let mut record = Vec::new();
     for (index, value) in values.iter().enumerate() {
@@ -286,13 +297,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stamp_written_is_the_stamp_read() {
-        let made = batch(&[vec![7; STAMPED_VALUE]], 1);
-        let mut request = Produce::new("t", &made, 1);
-        request.set_stamp(0x0102_0304_0506_0708);
-        let sent = &request.frame[request.batch_at..];
-        assert_eq!(stamp(sent), Some(0x0102_0304_0506_0708));
-        assert_eq!(batch_end(sent), Some((1, 1)));
-        assert_eq!(batches(sent).count(), 1);
+    fn the_stamps_written_are_the_stamps_read_and_of_the_records_values() {
+        for records in [1, 2, STAMPED_RECORDS_MAX] {
+            let mut request = Produce::new("t", &batch(&vec![vec![7; STAMPED_VALUE]; records]), 1);
+            let written: Vec<u64> = (0..records as u64)
+                .map(|record| 0x0102_0304_0506_0708 + record)
+                .collect();
+            request.set_stamps(written.iter().copied());
+            let sent = &request.frame[request.batch_at..];
+            assert_eq!(stamps(sent).collect::<Vec<_>>(), written);
+            assert_eq!(batch_end(sent), Some((records as i64, records as i32)));
+        }
+    }
+
+    #[test]
+    fn a_batch_is_of_the_present_time() {
+        let made = batch(&[vec![7; 10]]);
+        for at in [27, 35] {
+            let timestamp = i64::from_be_bytes(made[at..at + 8].try_into().unwrap());
+            assert!((0..60_000).contains(&(crate::drive::now_ms() - timestamp)));
+        }
     }
 }

@@ -171,7 +171,7 @@ fn connect(address: &str, topic: &str, load: &Load) -> Result<Vec<Producer>> {
         .chunks(load.records_per_batch)
         .filter(|chunk| chunk.len() == load.records_per_batch)
         .take(16)
-        .map(|chunk| Produce::new(topic, &batch(chunk, now_ms()), -1))
+        .map(|chunk| Produce::new(topic, &batch(chunk), -1))
         .collect();
     ensure!(!requests.is_empty(), "at most 1000 records a batch");
     let mut admin = Admin::connect(address)?;
@@ -188,13 +188,6 @@ fn connect(address: &str, topic: &str, load: &Load) -> Result<Vec<Producer>> {
             })
         })
         .collect()
-}
-
-fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl Producer {

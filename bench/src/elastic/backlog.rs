@@ -5,6 +5,7 @@
 
 use crate::drive::admin::Admin;
 use crate::drive::bytes::Produce;
+use crate::drive::now_ms;
 use anabranch_wire::batch::BatchBuilder;
 use anabranch_wire::slot::slot_of_key;
 use anyhow::{Context, Result, ensure};
@@ -48,6 +49,10 @@ impl Backlog {
     /// Writes it to a topic that is there; returns how many records each key has.
     pub(crate) fn write(self, address: &str, topic: &str) -> Result<Vec<u32>> {
         let mut admin = Admin::connect(address)?;
+        self.each_batch(|partition, batch| send(&mut admin, topic, partition, batch))
+    }
+
+    fn each_batch(self, mut send: impl FnMut(u16, BatchBuilder) -> Result<()>) -> Result<Vec<u32>> {
         let mut written = vec![0; KEYS as usize];
         let mut draw = Draw::new(self.keys);
         let mut open: Vec<Option<BatchBuilder>> = (0..self.partitions).map(|_| None).collect();
@@ -63,15 +68,15 @@ impl Backlog {
             let partition = slot_of_key(&name).get() % self.partitions;
             let place = &mut open[usize::from(partition)];
             let builder = place.get_or_insert_with(BatchBuilder::new);
-            builder.append(1_700_000_000_000, Some(&name), Some(&value), &[]);
+            builder.append(now_ms(), Some(&name), Some(&value), &[]);
             if builder.len() >= self.records_per_batch
                 && let Some(full) = place.take()
             {
-                send(&mut admin, topic, partition, full)?;
+                send(partition, full)?;
             }
         }
         for (partition, rest) in (0..).zip(open) {
-            rest.map_or(Ok(()), |rest| send(&mut admin, topic, partition, rest))?;
+            rest.map_or(Ok(()), |rest| send(partition, rest))?;
         }
         Ok(written)
     }
@@ -159,6 +164,24 @@ mod tests {
         // The harmonic number of 10,000 is 9.79.
         assert!((share_of_first(Keys::Zipf) - 1.0 / 9.79).abs() < 0.005);
         assert!(share_of_first(Keys::Uniform) < 0.001);
+    }
+
+    #[test]
+    fn records_are_of_the_present_time_and_none_is_missing() {
+        let backlog = Backlog {
+            partitions: 2,
+            ..Backlog::new(1_001, Keys::Uniform)
+        };
+        let (mut records, before) = (0, now_ms());
+        let written = backlog.each_batch(|_, batch| {
+            records += batch.len();
+            let made = batch.finish()?;
+            let timestamp = i64::from_be_bytes(made[27..35].try_into()?);
+            // Older ones would be deleted by retention while they are read.
+            assert!((before..=now_ms()).contains(&timestamp), "{timestamp}");
+            Ok(())
+        });
+        assert_eq!((records, written.unwrap().iter().sum()), (1_001, 1_001_u32));
     }
 
     #[test]
