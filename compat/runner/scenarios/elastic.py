@@ -166,7 +166,7 @@ def rolling(context, **options):
 @scenario("elastic-rolling-static", needs=("shares", "static"), beyond_kafka=PLAIN, short=False)
 def rolling_static(context):
     """Static members are restarted one after the other: each finds its share again, and nothing is divided anew."""
-    crew = Workers(context, record_us=1500, session_ms=30_000, **_family(context, ""))
+    crew = Workers(context, record_us=3000, session_ms=30_000, **_family(context, ""))
     crew.write(RECORDS)
     drivers = {}
     for number in (1, 2, 3):

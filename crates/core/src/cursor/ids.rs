@@ -3,7 +3,8 @@
 //! Fetch names no group, so an id means one slice whoever asks. Low ids come first: up to
 //! [`SliceId::LAST_EXACT_IN_DOUBLE`] their offsets survive every language's numbers. Inside the low ids, and inside
 //! the others, ids go round, and one that was retired rests for [`SLICE_ID_QUARANTINE_MS`] before it comes again:
-//! an application may have stored an offset that carries it.
+//! an application may have stored an offset that carries it. Those that have rested are forgotten when others retire, so
+//! that the pool holds no more than the divisions of that time, and nothing here looks at all that rest.
 //!
 //! An id is durable before anybody sees it: journal the changes of this pool before those of the cursor.
 
@@ -14,12 +15,12 @@ use crate::codec::{CodecError, Decoder, Encoder};
 use crate::limits::SLICE_ID_QUARANTINE_MS;
 
 /// What an id of the pool means.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum IdUse {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdUse<'a> {
     /// It names a slice of this group, now or formerly, of a chain that exists.
     Taken {
         /// Group id.
-        group: String,
+        group: &'a str,
     },
     /// Its chain is gone; whoever still fetches it gets no data.
     Retired {
@@ -31,7 +32,12 @@ pub enum IdUse {
 /// The pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SliceIds {
-    uses: BTreeMap<SliceId, IdUse>,
+    /// Ids of chains that exist, with the group.
+    taken: BTreeMap<SliceId, String>,
+    /// Ids of chains that are gone, with the wall clock when they went, milliseconds.
+    resting: BTreeMap<SliceId, i64>,
+    /// The same, by that time.
+    by_time: BTreeSet<(i64, SliceId)>,
     /// The id taken last, among the low ones and among the others.
     last: [Option<SliceId>; 2],
 }
@@ -57,33 +63,30 @@ pub enum SliceIdsChange {
 
 impl SliceIds {
     /// What the id means; `None` if it means nothing (any more).
-    pub fn get(&self, id: SliceId) -> Option<&IdUse> {
-        self.uses.get(&id)
+    pub fn get(&self, id: SliceId) -> Option<IdUse<'_>> {
+        let taken = self.taken.get(&id).map(|group| IdUse::Taken { group });
+        taken.or_else(|| {
+            let since_ms = *self.resting.get(&id)?;
+            Some(IdUse::Retired { since_ms })
+        })
     }
 
     /// Whether no slice was ever named, so that offsets of the partition need no decoding.
     pub fn is_unused(&self) -> bool {
-        self.uses.is_empty()
+        self.taken.is_empty() && self.resting.is_empty()
     }
 
     /// The groups that are divided here, ascending.
     pub fn groups(&self) -> impl Iterator<Item = &str> {
-        let groups: BTreeSet<&str> = self
-            .uses
-            .values()
-            .filter_map(|used| match used {
-                IdUse::Taken { group } => Some(group.as_str()),
-                IdUse::Retired { .. } => None,
-            })
-            .collect();
+        let groups: BTreeSet<&str> = self.taken.values().map(String::as_str).collect();
         groups.into_iter()
     }
 
     /// The largest id that anybody may still go by; `None` if no group is divided here.
     pub fn largest(&self) -> Option<SliceId> {
-        let is_taken = |used: &IdUse| matches!(used, IdUse::Taken { .. });
-        let is_divided = self.uses.values().any(is_taken);
-        self.uses.keys().next_back().copied().filter(|_| is_divided)
+        let (taken, _) = self.taken.last_key_value()?;
+        let resting = self.resting.last_key_value().map(|(id, _)| id);
+        resting.max(Some(taken)).copied()
     }
 
     /// A free id above `above` (ids grow along a chain) and not above `up_to` (what the group's clients can
@@ -106,53 +109,81 @@ impl SliceIds {
             return None;
         }
         let mut at = start;
-        for (id, used) in self.uses.range(start..=end) {
-            if *id != at || used.is_free(now_ms) {
-                return Some(at);
-            }
-            at = id.next()?;
+        while self.is_in_use(at, now_ms) {
+            at = at.next().filter(|next| *next <= end)?;
         }
-        (at <= end).then_some(at)
+        Some(at)
+    }
+
+    fn is_in_use(&self, id: SliceId, now_ms: i64) -> bool {
+        let rests = |since_ms: &i64| !has_rested(*since_ms, now_ms);
+        self.taken.contains_key(&id) || self.resting.get(&id).is_some_and(rests)
     }
 
     /// How many ids not above `up_to` are free.
     pub fn left(&self, up_to: SliceId, now_ms: i64) -> u32 {
-        let uses = self.uses.range(..=up_to);
-        let in_use = uses.filter(|(_, used)| !used.is_free(now_ms)).count();
+        let resting = match up_to {
+            SliceId::LAST => self.resting.len(),
+            _ => self.resting.range(..=up_to).count(),
+        };
+        let free_again = self.rested(now_ms).filter(|(_, id)| *id <= up_to).count();
+        let in_use = self.taken.range(..=up_to).count() + resting - free_again;
         up_to
             .get()
             .saturating_sub(u32::try_from(in_use).unwrap_or(u32::MAX))
     }
 
+    /// Retired ids whose quarantine is over, in the order in which they retired.
+    fn rested(&self, now_ms: i64) -> impl Iterator<Item = &(i64, SliceId)> {
+        self.by_time
+            .iter()
+            .take_while(move |(since_ms, _)| has_rested(*since_ms, now_ms))
+    }
+
     /// Ids that are taken, but not in any cursor: what a crash between the two changes leaves. `is_used` is asked
     /// with the id and its group. Retire them.
     pub fn strays(&self, mut is_used: impl FnMut(SliceId, &str) -> bool) -> Vec<SliceId> {
-        let taken = self.uses.iter().filter_map(|(id, used)| match used {
-            IdUse::Taken { group } => (!is_used(*id, group)).then_some(*id),
-            IdUse::Retired { .. } => None,
-        });
-        taken.collect()
+        let taken = self.taken.iter();
+        let strays = taken.filter(|(id, group)| !is_used(**id, group));
+        strays.map(|(id, _)| *id).collect()
     }
 
     /// Makes one change.
     pub fn apply(&mut self, change: &SliceIdsChange) {
         match change {
             SliceIdsChange::Taken { id, group } => {
-                let group = group.clone();
-                self.uses.insert(*id, IdUse::Taken { group });
+                self.wake(*id);
+                self.taken.insert(*id, group.clone());
                 self.last[usize::from(*id > SliceId::LAST_EXACT_IN_DOUBLE)] = Some(*id);
             }
             SliceIdsChange::Retired { ids, at_ms } => {
+                self.forget(*at_ms);
                 for id in ids {
-                    self.uses.insert(*id, IdUse::Retired { since_ms: *at_ms });
+                    self.lay_to_rest(*id, *at_ms);
                 }
             }
         }
     }
 
     /// Forgets retired ids whose quarantine is over. They read as unknown from then on.
-    pub fn forget(&mut self, now_ms: i64) {
-        self.uses.retain(|_, used| !used.is_free(now_ms));
+    fn forget(&mut self, now_ms: i64) {
+        let rested: Vec<SliceId> = self.rested(now_ms).map(|(_, id)| *id).collect();
+        for id in rested {
+            self.wake(id);
+        }
+    }
+
+    fn lay_to_rest(&mut self, id: SliceId, since_ms: i64) {
+        self.taken.remove(&id);
+        self.wake(id);
+        self.resting.insert(id, since_ms);
+        self.by_time.insert((since_ms, id));
+    }
+
+    fn wake(&mut self, id: SliceId) {
+        if let Some(since_ms) = self.resting.remove(&id) {
+            self.by_time.remove(&(since_ms, id));
+        }
     }
 
     /// The pool behind other values.
@@ -160,7 +191,11 @@ impl SliceIds {
         for last in self.last {
             e.uvar(last.map_or(0, |id| u64::from(id.get())));
         }
-        e.list(&self.uses, |e, (id, used)| {
+        let taken = self.taken.iter().map(|(id, group)| (*id, IdUse::Taken { group }));
+        let retired = |since_ms: &i64| IdUse::Retired { since_ms: *since_ms };
+        let resting = self.resting.iter().map(|(id, since_ms)| (*id, retired(since_ms)));
+        let uses: BTreeMap<SliceId, IdUse<'_>> = taken.chain(resting).collect();
+        e.list(&uses, |e, (id, used)| {
             put_id(e, *id);
             match used {
                 IdUse::Taken { group } => {
@@ -184,33 +219,31 @@ impl SliceIds {
         if !fits(last[0], false) || !fits(last[1], true) {
             return Err(d.invalid("the last slice ids before are in the wrong part of the pool"));
         }
-        let pairs = d.list(|d| {
+        let mut pool = Self {
+            last,
+            ..Self::default()
+        };
+        let mut before = None;
+        d.list(|d| {
             let id = get_id(d)?;
-            let used = match d.u8()? {
-                0 => IdUse::Taken { group: d.string()? },
-                1 => IdUse::Retired { since_ms: d.ivar()? },
+            if before.replace(id) >= Some(id) {
+                return Err(d.invalid("the slice ids before do not ascend"));
+            }
+            match d.u8()? {
+                0 => drop(pool.taken.insert(id, d.string()?)),
+                1 => pool.lay_to_rest(id, d.ivar()?),
                 _ => return Err(d.invalid("the byte before is no use of a slice id")),
-            };
-            Ok((id, used))
+            }
+            Ok(())
         })?;
-        if !pairs.is_sorted_by(|a, b| a.0 < b.0) {
-            return Err(d.invalid("the slice ids before do not ascend"));
-        }
-        let uses = pairs.into_iter().collect();
-        Ok(Self { uses, last })
+        Ok(pool)
     }
 }
 
-impl IdUse {
-    fn is_free(&self, now_ms: i64) -> bool {
-        match self {
-            Self::Taken { .. } => false,
-            Self::Retired { since_ms } => {
-                let rested_ms = u64::try_from(now_ms.saturating_sub(*since_ms)).unwrap_or(0);
-                rested_ms >= SLICE_ID_QUARANTINE_MS
-            }
-        }
-    }
+/// Whether the quarantine of an id that retired then is over. A clock that went back frees nothing.
+fn has_rested(since_ms: i64, now_ms: i64) -> bool {
+    let rested_ms = u64::try_from(now_ms.saturating_sub(since_ms)).unwrap_or(0);
+    rested_ms >= SLICE_ID_QUARANTINE_MS
 }
 
 impl SliceIdsChange {
@@ -346,15 +379,35 @@ mod tests {
         let free = |ids: &SliceIds, now_ms| ids.free(None, SliceId::LAST_EXACT_IN_DOUBLE, now_ms);
         assert_eq!(free(&ids, 1_000 + REST - 1), None);
         assert_eq!(free(&ids, 1_000 + REST), Some(id(9)));
-        let left = |up_to, now_ms| ids.left(up_to, now_ms);
+        let left = |ids: &SliceIds, up_to, now_ms| ids.left(up_to, now_ms);
         let low = SliceId::LAST_EXACT_IN_DOUBLE;
-        assert_eq!((left(low, 1_000), left(low, 1_000 + REST)), (0, 1));
-        assert_eq!(left(SliceId::LAST, 1_000), SliceId::LAST.get() - 127);
+        assert_eq!((left(&ids, low, 1_000), left(&ids, low, 1_000 + REST)), (0, 1));
+        assert_eq!(left(&ids, SliceId::LAST, 1_000), SliceId::LAST.get() - 127);
         assert_eq!(free(&ids, 0), None, "a clock that went back frees nothing");
-        ids.forget(1_000 + REST - 1);
-        assert!(ids.get(id(9)).is_some());
-        ids.forget(1_000 + REST);
-        assert_eq!(ids.get(id(9)), None);
+        retire(&mut ids, 10, 1_000 + REST - 1);
+        assert_eq!(ids.get(id(9)), Some(IdUse::Retired { since_ms: 1_000 }));
+        retire(&mut ids, 11, 1_000 + REST);
+        assert_eq!(ids.get(id(9)), None, "it is forgotten when others retire");
+        assert!(ids.get(id(10)).is_some() && ids.get(id(11)).is_some());
+        assert_eq!(
+            (
+                left(&ids, low, 1_000 + REST),
+                left(&ids, SliceId::LAST, 1_000 + REST)
+            ),
+            (1, SliceId::LAST.get() - 126)
+        );
+    }
+
+    #[test]
+    fn the_pool_of_a_partition_that_is_divided_for_ever_does_not_grow() {
+        let mut ids = SliceIds::default();
+        let step_ms = REST / 100;
+        for round in 0..1_000 {
+            let number = take(&mut ids, None, round * step_ms).unwrap();
+            retire(&mut ids, number, round * step_ms);
+        }
+        assert_eq!((ids.resting.len(), ids.by_time.len()), (100, 100));
+        assert_eq!(ids.largest(), None);
     }
 
     #[test]

@@ -30,7 +30,7 @@ fn fetch_row_4_an_earlier_chain_of_a_member_is_retired() {
     bench.step(|step| step.give_up("a"));
     assert_eq!(bench.grant("a", 2, &SlotSet::all()), Ok(2));
     assert!(matches!(bench.locate(1, 0), Found::Unknown));
-    assert_eq!(bench.ids.get(id(1)), Some(&IdUse::Retired { since_ms: 0 }));
+    assert_eq!(bench.ids.get(id(1)), Some(IdUse::Retired { since_ms: 0 }));
 }
 
 #[test]

@@ -408,7 +408,7 @@ impl Coordinator {
             let mut by_group: BTreeMap<String, Vec<SliceId>> = BTreeMap::new();
             for id in pool.strays(is_used) {
                 if let Some(cursor::IdUse::Taken { group }) = pool.get(id) {
-                    by_group.entry(group.clone()).or_default().push(id);
+                    by_group.entry(group.to_owned()).or_default().push(id);
                 }
             }
             retired.extend(by_group.into_iter().map(|(group, ids)| (*key, group, ids)));

@@ -73,7 +73,7 @@ impl Coordinator {
             Found::Read(plan) => {
                 let records_max = self.room(group, key, cursor, &plan);
                 let read = Box::new(SliceRead {
-                    group: group.clone(),
+                    group: group.to_owned(),
                     plan,
                     records_max: usize::try_from(records_max).unwrap_or(usize::MAX),
                 });
