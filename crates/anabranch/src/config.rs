@@ -121,11 +121,21 @@ fn explain(args: &ExplainArgs) -> Outcome {
         Some(text) => output::print(&text),
         None => {
             let failure = Failure::not_found(format!("there is no setting \"{}\"", args.key));
-            let known = ITEMS.iter().map(|item| item.name);
-            Err(failure.hint(match settings::nearest(&args.key, known) {
-                Some(nearest) => format!("did you mean \"{nearest}\"?"),
-                None => "`anabranch config list` shows all settings".to_owned(),
-            }))
+            let known = || {
+                let own = ITEMS.iter().map(|item| item.name);
+                own.chain(settings::broker_keys().map(|(name, _)| name))
+            };
+            // Topics have `retention.ms`, and the broker has `log.retention.ms` for those that have none.
+            let of_topics = known().find(|name| {
+                name.strip_suffix(&args.key)
+                    .is_some_and(|head| head.ends_with('.'))
+            });
+            Err(failure.hint(
+                match of_topics.or_else(|| settings::nearest(&args.key, known())) {
+                    Some(nearest) => format!("did you mean \"{nearest}\"?"),
+                    None => "`anabranch config list` shows all settings".to_owned(),
+                },
+            ))
         }
     }
 }

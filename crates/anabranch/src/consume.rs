@@ -68,10 +68,11 @@ pub(crate) struct Args {
     #[arg(short = 'e', long)]
     until_end: bool,
     /// Only this partition; may be given several times.
-    #[arg(short, long = "partition", value_name = "N", conflicts_with = "group")]
+    #[arg(short, long = "partition", value_name = "N", conflicts_with = "group",
+          allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
     partitions: Vec<i32>,
     /// Read as a member of this group, and commit what was printed.
-    #[arg(short, long)]
+    #[arg(short, long, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     group: Option<String>,
     /// What is printed: value, json, kv, raw, or a format like '%k %s\n'.
     #[arg(short = 'f', long, value_name = "LAYOUT", default_value = "value")]
@@ -88,6 +89,7 @@ pub(crate) fn run(args: &Args, format: Format) -> Outcome {
         Format::Json => Layout::Json,
         Format::Text => Layout::parse(&args.output, &args.key_separator).map_err(Failure::usage)?,
     };
+    crate::topic::check_name(&args.topic)?;
     if args.group.is_some() && !matches!(args.from, From::Start | From::End) {
         return Err(Failure::usage(
             "with --group, --from is start or end, for partitions without a committed offset",
@@ -169,6 +171,7 @@ impl<'a> Reader<'a> {
                 None => {
                     self.out.flush()?;
                     consumer.context().flushed();
+                    output::check_reader()?;
                     consumer.poll(POLL)
                 }
             };

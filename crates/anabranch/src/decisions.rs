@@ -66,6 +66,7 @@ fn follow(api: &AdminApi, wanted: Wanted<'_>, mut batch: Decisions, format: Form
             Format::Text => output::print(&lines(&batch.decisions))?,
             Format::Json => output::print(&json_lines(&batch.decisions)?)?,
         }
+        output::check_reader()?;
         let last = batch.decisions.last().map(|decision| decision.seq);
         let Some(after) = batch.next.or(last) else {
             return Err(Failure::failed(format!(

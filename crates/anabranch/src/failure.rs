@@ -73,6 +73,9 @@ impl Failure {
 /// What the system says of an error, as part of a sentence: without the number that only programmers know.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
+    if text.starts_with("failed to lookup address") {
+        return "the host name cannot be resolved".to_owned();
+    }
     let text = text.split(" (os error").next().unwrap_or_default();
     let mut letters = text.chars();
     letters

@@ -38,6 +38,7 @@ mod sourcing;
 mod time;
 mod top;
 mod topic;
+mod usage;
 mod version;
 
 use std::process::ExitCode;
@@ -48,7 +49,10 @@ use crate::cli::{Cli, Command};
 use crate::failure::Outcome;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage::refuse(&error),
+    };
     let format = cli.format;
     match cli.settled().and_then(|cli| run(&cli)) {
         Ok(()) => ExitCode::SUCCESS,

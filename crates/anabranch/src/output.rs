@@ -64,6 +64,23 @@ pub(crate) fn print(text: &str) -> Outcome {
     Ok(())
 }
 
+/// That whoever reads the output is still there (`| head`): a command that waits with nothing to write would never know.
+pub(crate) fn check_reader() -> Outcome {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let out = io::stdout();
+    let mut watched = [PollFd::new(&out, PollFlags::empty())];
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let polled = poll(&mut watched, Some(&at_once));
+    if polled.is_ok_and(|count| count > 0) && watched[0].revents().contains(PollFlags::ERR) {
+        return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
+    }
+    Ok(())
+}
+
 /// Prints a value as indented JSON.
 pub(crate) fn print_json<T: Serialize>(value: &T) -> Outcome {
     let mut text = serde_json::to_string_pretty(value)

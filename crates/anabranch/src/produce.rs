@@ -27,7 +27,7 @@ use rdkafka::util::Timeout;
 use self::input::{Input, Reading, Records};
 pub(crate) use self::tally::Tally;
 use self::tally::{Summary, no_topic};
-use crate::client::{Connection, DEBUG_PRODUCE, setup_error};
+use crate::client::{Connection, DEBUG_PRODUCE, is_foreign, no_answer, setup_error};
 use crate::failure::{Failure, Outcome, reason};
 use crate::output::Format;
 use crate::record::{Header, Record};
@@ -72,7 +72,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     key: Option<String>,
     /// The partition of all records, instead of one chosen by the key.
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..))]
+    #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
     partition: Option<i32>,
     /// A header of all records; may be given several times.
     #[arg(short = 'H', long = "header", value_name = "NAME=VALUE", value_parser = header)]
@@ -103,6 +103,7 @@ fn header(text: &str) -> Result<Header, String> {
 type Sender = Arc<ThreadedProducer<Tally>>;
 
 pub(crate) fn run(args: &Args, format: Format) -> Outcome {
+    crate::topic::check_name(&args.topic)?;
     let reading = reading(args)?;
     let sources = open(&args.files)?;
     let begin = Instant::now();
@@ -240,7 +241,17 @@ fn refuse_unknown(producer: &Sender, args: &Args) -> Outcome {
         .client()
         .fetch_metadata(Some(&args.topic), args.connection.timeout());
     // A broker that does not answer is found, and told about, with the first record.
-    let Ok(metadata) = asked else { return Ok(()) };
+    let Ok(metadata) = asked else {
+        let reason = producer.context().last_connection_error();
+        return match reason.filter(|reason| is_foreign(reason)) {
+            Some(reason) => Err(no_answer(
+                args.connection.broker(),
+                args.connection.timeout(),
+                Some(reason),
+            )),
+            None => Ok(()),
+        };
+    };
     let unknown = sys::rd_kafka_resp_err_t::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
     let is_unknown = metadata
         .topics()

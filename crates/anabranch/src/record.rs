@@ -86,10 +86,14 @@ pub(crate) fn from_json(line: &[u8]) -> Result<Record, String> {
     let read: RecordIn<'_> = serde_json::from_str(text).map_err(|error| {
         let whole = error.to_string();
         let reason = whole.split(" at line 1").next().unwrap_or_default();
+        let reason = match error.classify() {
+            serde_json::error::Category::Data => reason.to_owned(),
+            _ => format!("this is no JSON: {reason}"),
+        };
         if error.column() > 0 {
             format!("{reason} (column {})", error.column())
         } else {
-            reason.to_owned()
+            reason
         }
     })?;
     let header = |header: HeaderIn<'_>| -> Result<Header, String> {

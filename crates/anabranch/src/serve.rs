@@ -74,6 +74,7 @@ async fn serve(resolved: &Resolved, format: Format) -> Outcome {
         Format::Text => output::print(&started.text(settings))?,
         Format::Json => output::print(&format!("{}\n", started.json()))?,
     }
+    tokio::spawn(check_names(advertised(settings)));
     tell_manager(&[NotifyState::Ready, NotifyState::Status(&started.status())]);
     let signal = tokio::select! {
         signal = signals.next() => signal,
@@ -88,6 +89,26 @@ async fn serve(resolved: &Resolved, format: Format) -> Outcome {
             Ok(())
         }
         again = signals.next() => std::process::exit(128 + again.number),
+    }
+}
+
+/// The addresses that clients are told, as they were set.
+fn advertised(settings: &Settings) -> Vec<String> {
+    let told = settings
+        .listen
+        .iter()
+        .filter_map(|listener| settings.advertised(listener));
+    told.map(ToString::to_string).collect()
+}
+
+/// Warns of names that nobody can go to, by what this machine knows of names: clients connect, are told such a name, and fail.
+async fn check_names(addresses: Vec<String>) {
+    for address in addresses {
+        if tokio::net::lookup_host(&address).await.is_err() {
+            tracing::warn!(
+                "clients are told {address}, a name that this machine cannot resolve: if they cannot either, they connect once and then fail; `advertise` sets it"
+            );
+        }
     }
 }
 

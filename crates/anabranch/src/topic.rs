@@ -185,6 +185,17 @@ pub(crate) fn merge(failures: Vec<Failure>) -> Outcome {
     }
 }
 
+/// That no topic can have the name, wherever it is to be looked for.
+pub(crate) fn check_name(topic: &str) -> Outcome {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if topic.is_empty() || topic.len() > 249 || !topic.bytes().all(is_allowed) {
+        return Err(Failure::usage(format!(
+            "\"{topic}\" is no name of a topic: 1 to 249 letters, digits, dots, underscores and hyphens"
+        )));
+    }
+    Ok(())
+}
+
 /// The failure of a request about one topic, with what to do about the usual ones.
 pub(crate) fn topic_failure(error: &ApiError, topic: &str, verb: &str) -> Failure {
     if error.is(RDKafkaErrorCode::UnknownTopicOrPartition) || error.is(RDKafkaErrorCode::UnknownTopic) {
@@ -194,6 +205,11 @@ pub(crate) fn topic_failure(error: &ApiError, topic: &str, verb: &str) -> Failur
     if error.is(RDKafkaErrorCode::TopicAlreadyExists) {
         return Failure::failed(format!("topic \"{topic}\" already exists"))
             .hint("--if-not-exists lets that pass; `anabranch topic alter` changes it");
+    }
+    if error.is(RDKafkaErrorCode::InvalidConfig) {
+        return error.failure(&format!("{verb} topic \"{topic}\"")).hint(
+            "`anabranch config reference` names the settings of topics, where it says what topics override",
+        );
     }
     error.failure(&format!("{verb} topic \"{topic}\""))
 }

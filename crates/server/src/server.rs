@@ -82,6 +82,10 @@ fn listen_reason(error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => {
             "no permission; ports below 1024 are for privileged processes, choose a higher one".to_owned()
         }
+        _ if error.to_string().starts_with("failed to lookup address") => {
+            "the host name cannot be resolved; write an address of this machine, such as 0.0.0.0 for all that it has"
+                .to_owned()
+        }
         _ => error.to_string(),
     }
 }

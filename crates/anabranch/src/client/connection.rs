@@ -85,7 +85,10 @@ impl Early {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration_ms(text).map(Duration::from_millis)
+    match parse_duration_ms(text)? {
+        0 => Err("it must be longer than nothing".to_owned()),
+        ms => Ok(Duration::from_millis(ms)),
+    }
 }
 
 /// Reads `KEY=VALUE`.
@@ -222,6 +225,11 @@ impl Connection {
 /// Splits `HOST[:PORT]`; an IPv6 address stays in its brackets, as librdkafka wants it.
 fn split_server(text: &str) -> Result<(String, u16), String> {
     let text = text.trim();
+    if let Some((scheme, rest)) = text.split_once("://") {
+        return Err(format!(
+            "it is an address, not a URL: \"{rest}\" without \"{scheme}://\""
+        ));
+    }
     let (host, port) = match text.rfind(']') {
         Some(end) => text.split_at(end + 1),
         None => text.split_at(text.find(':').unwrap_or(text.len())),
@@ -340,6 +348,11 @@ mod tests {
             split_server("host:kafka")
                 .unwrap_err()
                 .contains("\"kafka\" is not a port")
+        );
+        assert!(
+            split_server("http://h:1")
+                .unwrap_err()
+                .contains("\"h:1\" without")
         );
         assert!(split_server(":1").unwrap_err().contains("host is missing"));
     }

@@ -5,11 +5,12 @@
 //!                     ->  config(): librdkafka's configuration, for produce and consume
 //!                     ->  native::Admin: administrative requests, typed and safe
 //!                     ->  sizes(): the one request that librdkafka lacks
-//! retried                 what librdkafka tries again without a word
+//! retried, foreign        what librdkafka tries again without a word; who it is that answers
 //! AdminUrl (flag)     ->  http::AdminApi: slices and decisions, from the broker's HTTP listener
 //! ```
 
 mod connection;
+mod foreign;
 mod http;
 mod log_dirs;
 mod message;
@@ -31,6 +32,7 @@ use std::time::Duration;
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
+use self::foreign::Foreign;
 use crate::failure::Failure;
 
 /// The failure of a client that got no answer: with what librdkafka said last, and what may be the matter.
@@ -38,10 +40,16 @@ pub(crate) fn no_answer(broker: &str, timeout: Duration, last_error: Option<Stri
     let seconds = timeout.as_secs_f32();
     let Some(reason) = last_error else {
         return Failure::unreachable(format!("no answer from {broker} within {seconds} s"))
-            .hint("does a Kafka broker listen there? --timeout waits longer");
+            .hint("does a Kafka broker listen there, without TLS? --timeout waits longer");
     };
+    if let Some(foreign) = Foreign::of(&reason) {
+        return Failure::unreachable(format!("cannot use {broker}: {}", foreign.what)).hint(foreign.remedy);
+    }
+    let is_bootstrap = reason.contains("/bootstrap");
+    // What librdkafka knows of its own states is for its developers.
+    let reason = reason.split(" (after ").next().unwrap_or_default();
     let failure = Failure::unreachable(format!("no answer from {broker} within {seconds} s: {reason}"));
-    if reason.contains("/bootstrap") {
+    if is_bootstrap {
         failure.hint("does a Kafka broker listen there, without TLS?")
     } else {
         failure.hint(
@@ -69,8 +77,13 @@ pub(crate) fn as_clause(text: &str) -> String {
         return text.to_owned();
     };
     let mut letters = bare.chars();
-    let first = letters.next().map(|first| first.to_lowercase());
+    let first = letters.next().map(char::to_lowercase);
     first.into_iter().flatten().chain(letters).collect()
+}
+
+/// Whether trying again is no use, going by what was said about a connection last.
+pub(crate) fn is_foreign(reason: &str) -> bool {
+    Foreign::of(reason).is_some()
 }
 
 /// What is wrong with a client's configuration, in a sentence.
@@ -78,7 +91,7 @@ pub(crate) fn setup_error(error: &KafkaError) -> String {
     match error {
         // Without the value, which may be a secret; where it matters, the reason has it.
         KafkaError::ClientConfig(_, reason, name, _) => {
-            format!("-X {name}: {}", reason.trim_end_matches('.'))
+            format!("-X {name}: {}", reason.trim().trim_end_matches('.'))
         }
         other => format!("cannot set up the Kafka client: {other}"),
     }

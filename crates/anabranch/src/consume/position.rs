@@ -72,9 +72,10 @@ pub(crate) fn plan(admin: &Admin, topic: &str, partitions: &[i32], from: From) -
     let all = existing(admin, topic)?;
     if let Some(missing) = partitions.iter().find(|one| !all.contains(one)) {
         let count = crate::output::plural(all.len() as u64, "partition");
-        return Err(Failure::not_found(format!(
-            "topic \"{topic}\" has {count} and none is {missing}"
-        )));
+        return Err(
+            Failure::not_found(format!("topic \"{topic}\" has {count} and none is {missing}"))
+                .hint("the first partition is 0"),
+        );
     }
     let wanted = if partitions.is_empty() {
         &all[..]

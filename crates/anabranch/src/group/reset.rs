@@ -14,6 +14,7 @@ use crate::time::{now_ms, parse_time_ms};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The group; it must have no members.
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     group: String,
     /// A topic, or some partitions of it; may be given several times.
     #[arg(

@@ -74,7 +74,10 @@ impl<R: BufRead> Records<R> {
                 value: Some(self.line.clone()),
                 ..Record::default()
             }),
-            Input::Json => record::from_json(&self.line).map_err(|why| self.wrong(&why)),
+            Input::Json => record::from_json(&self.line).map_err(|why| {
+                self.wrong(&why)
+                    .hint("a line is like {\"key\":\"k\",\"value\":\"v\",\"headers\":[{\"key\":\"h\",\"value\":\"x\"}]}; --input lines takes it as it is")
+            }),
             Input::Kv => {
                 let separator = self.reading.separator.as_slice();
                 let Some(at) = self

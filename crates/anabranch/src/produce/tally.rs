@@ -11,7 +11,7 @@ use rdkafka::message::DeliveryResult;
 use rdkafka::producer::ProducerContext;
 use serde::Serialize;
 
-use crate::client::{Watch, as_clause, produce_refusal, text_of};
+use crate::client::{Watch, as_clause, is_foreign, no_answer, produce_refusal, text_of};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format, human_bytes, plural};
 
@@ -45,6 +45,11 @@ impl Tally {
     /// Whether so much has failed that reading on is no use.
     pub(crate) fn is_hopeless(&self) -> bool {
         self.failed.load(Ordering::Relaxed) >= FAILURES_MAX
+    }
+
+    /// What went wrong with a connection last.
+    pub(super) fn last_connection_error(&self) -> Option<String> {
+        self.watch.last_error()
     }
 
     /// The rest of the input is not read.
@@ -122,6 +127,13 @@ impl Tally {
             )),
             None => {
                 let reason = self.watch.last_error();
+                if reason.as_deref().is_some_and(is_foreign) {
+                    let failure = no_answer(broker, Duration::ZERO, reason);
+                    return Failure {
+                        message: format!("{what}: {}", failure.message),
+                        ..failure
+                    };
+                }
                 let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
                 Failure::unreachable(format!("{what} in time by {broker}{reason}"))
                     .hint("is the broker running, and reachable from here? what was acknowledged is safe, send the rest again")

@@ -1,6 +1,9 @@
 //! Topics, records and their way through the client commands, against a running broker.
 
-use crate::support::{Broker, finish, program};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use crate::support::{Broker, Process, finish, program};
 
 /// Bytes that a careless tool would change: empty lines, carriage returns, bytes that are not UTF-8, zero bytes.
 fn awkward_lines(count: usize) -> Vec<u8> {
@@ -367,6 +370,25 @@ fn a_record_that_the_broker_refuses_fails_the_run() {
     assert!(failed.err.contains("--set max.message.bytes=N"), "{}", failed.err);
     let failed = broker.run_with(&["produce", &topic, "-p", "7"], b"x\n").expect(3);
     assert!(failed.err.contains("has no such partition"), "{}", failed.err);
+}
+
+/// Nothing more comes that could be written to nobody: it is noticed all the same.
+#[test]
+fn a_reader_that_goes_away_ends_a_consumer_that_waits() {
+    let broker = Broker::start();
+    let topic = broker.name("waits");
+    broker.run(&["topic", "create", &topic]).expect(0);
+    broker.run_with(&["produce", &topic], b"one\ntwo\n").expect(0);
+    let mut command = program();
+    command.args(["consume", &topic, "-b", &broker.address]);
+    let mut consumer = Process::start(command.stdout(Stdio::piped()));
+    let mut line = String::new();
+    // Dropped at the end of the statement, and the pipe with it.
+    BufReader::new(consumer.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, "one\n");
+    assert!(consumer.end().0.success());
 }
 
 #[test]

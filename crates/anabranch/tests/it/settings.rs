@@ -137,9 +137,7 @@ fn wrong_settings_stop_the_start() {
     let failed = run(&["serve", "--listen", "here", "--set", "num.partitions=0"]).expect(2);
     assert!(failed.err.contains("2 settings are wrong"), "{}", failed.err);
     assert!(
-        failed
-            .err
-            .contains("flag --listen: listen: \"here\" is not HOST:PORT"),
+        failed.err.contains("flag --listen: \"here\" is not HOST:PORT"),
         "{}",
         failed.err
     );

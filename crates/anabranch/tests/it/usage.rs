@@ -66,6 +66,18 @@ fn wrong_usage_is_code_2_and_says_what_is_right() {
             &["produce", "t", "--idempotent", "--acks", "1"],
             "--idempotent needs --acks all",
         ),
+        (&["produce", "bad name"], "\"bad name\" is no name of a topic"),
+        (&["produce", "t", "-p", "-1"], "-1 is not in 0.."),
+        (&["consume", "t", "-g", ""], "a value is required for '--group"),
+        (&["topic", "list", "--timeout", "0"], "longer than nothing"),
+        (
+            &["topic", "list", "-b", "http://h:1"],
+            "not a URL: \"h:1\" without \"http://\"",
+        ),
+        (
+            &["serve", "--listen", "h"],
+            "error: flag --listen: \"h\" is not HOST:PORT",
+        ),
     ] {
         let failed = run(args).expect(2);
         assert!(failed.err.contains(why), "{args:?}: {}", failed.err);
@@ -183,6 +195,68 @@ fn a_listener_that_is_no_broker_is_code_4() {
         "{}",
         failed.err
     );
+}
+
+/// Answers the first question of each connection with these bytes.
+fn answering(bytes: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let mut socket = socket.unwrap();
+            if std::io::Read::read(&mut socket, &mut [0; 4096]).is_ok_and(|count| count > 0) {
+                let _ = std::io::Write::write_all(&mut socket, bytes);
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn who_answers_in_the_place_of_a_broker_is_named() {
+    for (bytes, who) in [
+        (
+            &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..],
+            "an HTTP server answers there",
+        ),
+        (
+            b"SSH-2.0-OpenSSH_9.6\r\n",
+            "something answers there that is no Kafka broker",
+        ),
+    ] {
+        let address = answering(bytes);
+        for args in [
+            &["topic", "list"][..],
+            &["group", "list"],
+            &["produce", "t"],
+            &["consume", "t"],
+        ] {
+            let args = [args, &["-b", &address, "--timeout", "700ms"]].concat();
+            let failed = run(&args).expect(4);
+            let expected = format!("error: cannot use {address}: {who}");
+            assert!(failed.err.contains(&expected), "{args:?}: {}", failed.err);
+            assert!(failed.err.contains("\nhint: "), "{}", failed.err);
+        }
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_told_as_json_where_json_is_wanted() {
+    let failed = run(&["topic", "create", "--format", "json"]).expect(2);
+    let error: serde_json::Value = serde_json::from_str(&failed.err).unwrap();
+    assert_eq!(
+        error["error"],
+        "the following required arguments were not provided: <NAME>..."
+    );
+    assert_eq!(error["exit_code"], 2);
+    assert!(
+        error["hint"].as_str().unwrap().contains("topic create"),
+        "{error}"
+    );
+    let failed = run(&["decisions", "-b", "127.0.0.1:9092"]).expect(2);
+    assert!(failed.err.contains("hint: this command asks"), "{}", failed.err);
+    let help = run(&["topic", "--help", "--format=json"]).expect(0);
+    assert!(help.text().contains("Usage:"), "{}", help.err);
 }
 
 #[test]

@@ -149,6 +149,8 @@ impl Building {
             Ok(()) => {
                 self.origins.insert(item.name.to_owned(), origin.clone());
             }
+            // Where a flag is named after the setting, it need not be named twice.
+            Err(message) if origin.to_string().ends_with(item.name) => self.error(origin, message),
             Err(message) => self.error(origin, format!("{}: {message}", item.name)),
         }
     }
