@@ -112,6 +112,36 @@ test("offsets are reset after it was shown what that does", { timeout: 60_000 },
   assert.deepEqual(faults, []);
 });
 
+test("what is not there is said, with nothing beside it to press", { timeout: 60_000 }, async () => {
+  const { page, faults, close } = await open(browser, `${broker.url}/#/groups/nobody`);
+  await page.getByText('There is no group "nobody"').waitFor();
+  assert.equal(await page.locator("main button:visible").count(), 0);
+  assert.equal(await page.getByText("Who reads what").isVisible(), false);
+  await page.goto(`${broker.url}/#/topics/nothing`);
+  await page.getByText('there is no topic "nothing"').waitFor();
+  await until(async () => (await page.locator("main button:visible").count()) === 0, "an empty page");
+  await close();
+  assert.deepEqual(faults.filter((one) => !one.includes("404")), []);
+});
+
+/** Long names give way: what the numbers are is seen without scrolling. */
+test("no column of the overview is cut off", { timeout: 60_000 }, async () => {
+  const long = "a-topic-whose-name-is-as-long-as-those-of-programs-are";
+  await broker.run(["topic", "create", long]);
+  const { page, faults, close } = await open(browser, `${broker.url}/`);
+  await page.getByRole("link", { name: long }).waitFor();
+  for (const column of ["In", "Topics"]) {
+    const head = page.locator("main th", { hasText: new RegExp(`^${column}$`) });
+    const [right, edge] = await head.evaluate((th) => {
+      return [th.getBoundingClientRect().right, th.closest(".panel").getBoundingClientRect().right];
+    });
+    assert.ok(right <= edge + 1, `${column}: ${right} of ${edge}`);
+  }
+  await broker.run(["topic", "delete", long]);
+  await close();
+  assert.deepEqual(faults, []);
+});
+
 test("messages are found by key and offset", { timeout: 60_000 }, async () => {
   const { page, faults, close } = await open(browser, `${broker.url}/#/topics/orders`);
   const table = page.getByRole("table", { name: "Messages" });

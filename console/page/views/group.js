@@ -54,7 +54,8 @@ export function groupView(app, name) {
     decided.note(text.count(wanted.length));
     columns.hidden = !group;
     sums.element.hidden = !group && !row;
-    plain.element.hidden = Boolean(group) || !state.gone;
+    plain.element.hidden = Boolean(group) || !state.gone || isNobody();
+    buttons.element.hidden = isNobody();
     if (!group) return rowOnly(row);
     owners.note(group.members);
     const loads = loadsOf(group);
@@ -69,8 +70,15 @@ export function groupView(app, name) {
     past.update({ now: app.now(), owners, decisions: state.decisions });
   }
 
+  /** Whether there is no group of this name: not only none that the broker assigns. */
+  function isNobody() {
+    const { overview, gone } = state;
+    return gone && overview?.groups_left_out === 0 && !overview.groups.some((one) => one.group === name);
+  }
+
   /** A group that the broker does not assign: what is known of it all the same. */
   function rowOnly(row) {
+    if (isNobody()) put(about, `There is no group "${name}": nobody is a member of it, and nothing is committed.`);
     if (!row) return;
     const kind = row.members > 0 ? "Its members assign their partitions themselves" : "It has no members";
     put(about, state.gone ? `${kind}; what it has committed is all there is to see.` : "");

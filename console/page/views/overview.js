@@ -74,14 +74,14 @@ function groupsTable() {
     sort: [3, -1],
     empty: "No group has committed anything yet.",
     columns: [
-      { title: "Group", value: (row) => row.group, show: (row) => row.group, href: (row) => link.group(row.group), className: "cut" },
+      { title: "Group", value: (row) => row.group, show: (row) => row.group, href: (row) => link.group(row.group), hover: (row) => row.group, className: "name" },
       { title: "State", value: (row) => row.state, show: (row) => (row.paused ? `${row.state}, planner paused` : row.state), className: "quiet" },
       { title: "Members", number: true, value: (row) => row.members, show: (row) => (row.idle ? `${text.count(row.members)} (${row.idle} idle)` : text.count(row.members)) },
       { title: "Unread", number: true, value: (row) => row.unread, show: (row) => text.count(row.unread), hover: (row) => `lag ${text.count(row.lag)} behind the committed offsets` },
       { title: "Out", number: true, value: (row) => row.out_rate, show: (row) => text.rate(row.out_rate) },
       { title: "Drain", number: true, value: (row) => drainSeconds(row), show: (row) => text.drain(row.unread, row.out_rate) },
       { title: "Shared", number: true, value: (row) => row.divided, show: (row) => shared(row), hover: () => "partitions that members share by slices" },
-      { title: "Topics", value: (row) => row.topics.join(), show: (row) => row.topics.join(", "), className: "cut quiet" },
+      { title: "Topics", value: (row) => row.topics.join(), show: (row) => row.topics.join(", "), hover: (row) => row.topics.join(", "), className: "name quiet" },
     ],
   });
 }
@@ -104,7 +104,7 @@ function topicsTable() {
     sort: [0, 1],
     empty: "No topic yet.",
     columns: [
-      { title: "Topic", value: (row) => row.topic, show: (row) => row.topic, href: (row) => link.topic(row.topic), className: "cut" },
+      { title: "Topic", value: (row) => row.topic, show: (row) => row.topic, href: (row) => link.topic(row.topic), hover: (row) => row.topic, className: "name" },
       { title: "Mode", value: (row) => row.mode, show: (row) => row.mode, className: "quiet" },
       { title: "Partitions", number: true, value: (row) => row.partitions, show: (row) => text.count(row.partitions) },
       { title: "Records", number: true, value: (row) => row.records, show: (row) => text.short(row.records), hover: (row) => text.count(row.records) },

@@ -59,17 +59,20 @@ export function topicView(app, name) {
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const heading = h("div", { class: "heading" }, h("h1", {}, name), badges);
   const columns = h("div", { class: "columns" }, h("div", { class: "stack" }, partitions.element), h("div", { class: "stack" }, readers.element, configs.element));
+  const parts = [sums.element, columns, messages.element];
   let topic = null;
 
   async function load() {
     try {
       topic = await get(["topics", name]);
       problem.hidden = true;
+      for (const part of parts) part.hidden = false;
       messages.show(topic);
       draw();
     } catch (error) {
       problem.hidden = false;
       problem.textContent = error.message;
+      for (const part of parts) part.hidden = !topic;
     }
   }
 

@@ -194,10 +194,12 @@ fn body(picture: &Picture, room: Room, is_zoomed: bool, width: usize) -> Vec<Lin
         lines.extend(notes.map(|note| Line::raw(cut(&note, width))));
         lines.extend(members(group, room.members, width));
     } else if let Some(group) = &picture.shown {
-        let text = format!(
-            "{group}: its members assign its partitions themselves; who reads what is not known here"
-        );
-        lines.push(heading(&text, width));
+        let line = picture.groups.iter().find(|line| line.group == *group);
+        let why = match line.map(|line| line.members) {
+            Some(0) => "it has no members; its committed offsets are kept",
+            _ => "its members assign its partitions themselves; who reads what is not known here",
+        };
+        lines.push(heading(&format!("{group}: {why}"), width));
     }
     lines.extend(decisions(picture, room.decisions, width));
     lines

@@ -286,6 +286,11 @@ fn the_group_in_full_stays_in_sight() {
         ),
         "{lines:#?}"
     );
+    for line in &mut many.groups {
+        line.members = 0;
+    }
+    let lines = shown(&many, &View::default(), SMALL);
+    assert!(has(&lines, &["group-40: it has no members"]), "{lines:#?}");
 }
 
 #[test]
