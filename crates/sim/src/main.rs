@@ -30,7 +30,7 @@ struct Args {
     /// How many seeds are run at a time; 0 for as many as there are processors.
     #[arg(long, default_value_t = 0)]
     jobs: usize,
-    /// Goes on after a violation and counts them all.
+    /// Goes on after a violation and counts them all; with mutants, runs all seeds and tells in how many each is noticed.
     #[arg(long)]
     keep_going: bool,
     /// Breaks each rule of divided cursors in turn, on up to so many seeds, and fails if no oracle notices.
@@ -211,6 +211,7 @@ fn mutants(out: &mut impl Write, args: &Args, started: Instant) -> anyhow::Resul
         first: args.first,
         seeds: args.seeds,
         only: args.mutant.as_deref(),
+        is_counted: args.keep_going,
         jobs: args.jobs(),
     };
     let missed = anabranch_sim::mutants::run(out, &trial)?;

@@ -28,6 +28,17 @@ pub enum Caught {
     Not,
 }
 
+/// What it took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Effort {
+    /// Seeds that were run, with divided groups.
+    pub seeds: u64,
+    /// Steps of those that came to their end.
+    pub steps: u64,
+    /// Seeds in which it was noticed.
+    pub caught: u64,
+}
+
 /// Which mutants are tried, and how.
 #[derive(Clone, Debug)]
 pub struct Trial<'a> {
@@ -37,6 +48,8 @@ pub struct Trial<'a> {
     pub seeds: u64,
     /// The name of the only one.
     pub only: Option<&'a str>,
+    /// All seeds are run, to see in how many it is noticed.
+    pub is_counted: bool,
     /// How many are tried at a time.
     pub jobs: usize,
 }
@@ -66,10 +79,10 @@ pub fn run(out: &mut impl Write, trial: &Trial<'_>) -> std::io::Result<Vec<Strin
     // The broker's own assertions are a way to be caught: their words are not needed.
     std::panic::set_hook(Box::new(|_| {}));
     let next = AtomicUsize::new(0);
-    let mut tell = |results: mpsc::Receiver<(Fault, Caught)>| {
+    let mut tell = |results: mpsc::Receiver<(Fault, Caught, Effort)>| {
         let mut missed = Vec::new();
-        for (fault, caught) in results {
-            missed.extend(report(out, trial, fault, caught)?);
+        for (fault, caught, effort) in results {
+            missed.extend(report(out, fault, caught, effort)?);
             out.flush()?;
         }
         Ok(missed)
@@ -80,10 +93,8 @@ pub fn run(out: &mut impl Write, trial: &Trial<'_>) -> std::io::Result<Vec<Strin
             let (sender, next, chosen) = (sender.clone(), &next, &chosen);
             scope.spawn(move || {
                 while let Some(fault) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if sender
-                        .send((*fault, catch(*fault, trial.first, trial.seeds)))
-                        .is_err()
-                    {
+                    let (caught, effort) = catch(*fault, trial);
+                    if sender.send((*fault, caught, effort)).is_err() {
                         return;
                     }
                 }
@@ -99,42 +110,61 @@ pub fn run(out: &mut impl Write, trial: &Trial<'_>) -> std::io::Result<Vec<Strin
 /// A line of the table; the name, if somebody should have noticed.
 fn report(
     out: &mut impl Write,
-    trial: &Trial<'_>,
     fault: Fault,
     caught: Caught,
+    Effort {
+        seeds,
+        steps,
+        caught: count,
+    }: Effort,
 ) -> std::io::Result<Option<String>> {
     let harmless = HARMLESS.iter().find(|(other, _)| *other == fault);
+    let effort = match count {
+        0..2 => format!("after {seeds} seeds, {steps} steps"),
+        _ => format!("{count} of {seeds} seeds, {steps} steps"),
+    };
     match (caught, harmless) {
-        (Caught::By(seed, invariant), _) => writeln!(out, "{fault:?} -> {invariant} -> seed {seed}")?,
-        (Caught::Panic(seed), _) => writeln!(out, "{fault:?} -> an assertion of the broker -> seed {seed}")?,
+        (Caught::By(seed, invariant), _) => {
+            writeln!(out, "{fault:?} -> {invariant} -> seed {seed}, {effort}")?;
+        }
+        (Caught::Panic(seed), _) => {
+            writeln!(
+                out,
+                "{fault:?} -> an assertion of the broker -> seed {seed}, {effort}"
+            )?;
+        }
         (Caught::Not, Some((_, why))) => writeln!(out, "{fault:?} -> not to be noticed: {why}")?,
         (Caught::Not, None) => {
-            writeln!(out, "{fault:?} -> NOT CAUGHT in {} seeds", trial.seeds)?;
+            writeln!(out, "{fault:?} -> NOT CAUGHT {effort}")?;
             return Ok(Some(format!("{fault:?}")));
         }
     }
     Ok(None)
 }
 
-fn catch(fault: Fault, first: u64, seeds: u64) -> Caught {
-    let mut left = seeds;
-    let mut seed = first;
-    while left > 0 {
+fn catch(fault: Fault, trial: &Trial<'_>) -> (Caught, Effort) {
+    let (mut seed, mut effort, mut first) = (trial.first, Effort::default(), Caught::Not);
+    while effort.seeds < trial.seeds && (trial.is_counted || effort.caught == 0) {
         let run = Run::with_fault(seed, Keep::Nothing, Some(fault));
         if run.is_elastic() {
-            left -= 1;
-            match catch_unwind(AssertUnwindSafe(|| run.finish())) {
-                Err(_) => return Caught::Panic(seed),
+            effort.seeds += 1;
+            let caught = match catch_unwind(AssertUnwindSafe(|| run.finish())) {
+                Err(_) => Caught::Panic(seed),
                 Ok(outcome) => {
-                    if let Some(violation) = outcome.violation {
-                        return Caught::By(seed, violation.invariant.to_owned());
-                    }
+                    effort.steps += outcome.steps;
+                    outcome.violation.map_or(Caught::Not, |violation| {
+                        Caught::By(seed, violation.invariant.to_owned())
+                    })
                 }
+            };
+            if !matches!(caught, Caught::Not) {
+                effort.caught += 1;
+                first = if effort.caught == 1 { caught } else { first };
             }
         }
         seed += 1;
     }
-    Caught::Not
+    (first, effort)
 }
 
 #[cfg(test)]
@@ -147,6 +177,7 @@ mod tests {
             first: 1,
             seeds: 0,
             only: Some(name),
+            is_counted: false,
             jobs: 2,
         };
         let tried = run(&mut Vec::new(), &trial("NoSuchRule"));

@@ -41,7 +41,10 @@ impl Plan {
         // Chance of their own, so that runs without queues are what they would be if there were none at all.
         let mut of_queues = Rng::new(rng.clone().bits());
         let mut broker = Settings {
-            segment_bytes: 64 << 10,
+            segment_bytes: rng
+                .pick(&[64 << 10, 128 << 10, 256 << 10])
+                .copied()
+                .unwrap_or(64 << 10),
             cache_bytes: if rng.percent(50) { 64 << 10 } else { 512 << 10 },
             pack_live_percent: if rng.percent(20) { 0 } else { 80 },
             commit_pause_us: rng.between(1_000, 80_000),
@@ -50,7 +53,7 @@ impl Plan {
             queues: Vec::new(),
             fault: None,
         };
-        let is_elastic = !broker.elastic.is_empty();
+        let is_elastic = broker.is_elastic();
         let mut groups = draw_groups(rng, is_elastic);
         if of_queues.percent(40) {
             broker.queues = draw_queues(&mut of_queues, &mut groups);
@@ -83,19 +86,30 @@ impl Plan {
             clients,
             groups,
             faults: Faults::draw(rng),
-            chaos_ms: rng.between(12_000, 30_000),
+            chaos_ms: draw_chaos(rng),
         }
     }
+}
+
+/// How long faults happen, milliseconds. What a run costs grows with that, and what it finds does, too: most runs are
+/// short, and some last long enough for several sessions and for retention.
+fn draw_chaos(rng: &mut Rng) -> u64 {
+    let (low, high) = match rng.below(10) {
+        0..7 => (5_000, 14_000),
+        7..9 => (10_000, 20_000),
+        _ => (20_000, 30_000),
+    };
+    rng.between(low, high)
 }
 
 fn draw_topic(rng: &mut Rng) -> &'static str {
     TOPICS.get(rng.index(TOPICS.len())).copied().unwrap_or(STEADY)
 }
 
-/// Settings of groups whose members share partitions; none in some runs. All times are short, so that much happens.
+/// Settings of groups whose members share partitions; in some runs they do not. All times are short, so that much happens.
 fn draw_elastic(rng: &mut Rng) -> Vec<(&'static str, String)> {
     if rng.percent(35) {
-        return Vec::new();
+        return vec![("elastic.mode", "off".to_owned())];
     }
     let mut drawn = vec![("elastic.mode", "slices".to_owned())];
     drawn.extend(draw_numbers(
@@ -167,17 +181,14 @@ fn draw_groups(rng: &mut Rng, is_elastic: bool) -> Vec<Group> {
 }
 
 fn draw_members(rng: &mut Rng, group: &Group, settings: &Settings, clients: &mut Vec<Box<dyn Client>>) {
-    let (members_max, work_ms_max) = if settings.elastic.is_empty() {
-        (4, 2)
-    } else {
-        (5, 40)
-    };
+    let (members_max, work_ms_max) = if settings.is_elastic() { (5, 40) } else { (4, 2) };
     let takes_latest = |(key, value): &(&str, String)| *key == "elastic.commit.evidence" && value == "latest";
     let scene = Scene {
         group: &group.name,
         topics: &group.topics,
         members_max,
         work_us_max: work_ms_max * 1_000,
+        is_elastic: settings.is_elastic(),
         commit_means_done: settings.elastic.iter().any(takes_latest),
     };
     for habits in cast::draw(rng, scene, clients.len()) {

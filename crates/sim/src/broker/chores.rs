@@ -11,6 +11,8 @@ use crate::world::{Chore, Event};
 
 /// Entries in a group that count as many.
 const MANY: u64 = 10;
+/// After how many sealed segments of a hundred a snapshot is taken.
+const SNAPSHOT_PERCENT: u64 = 40;
 /// Pause after the disk was full, milliseconds.
 const FULL_PAUSE_MS: u64 = 100;
 /// How often retention is looked at, milliseconds.
@@ -55,7 +57,9 @@ impl Process {
             "commit {step:?} up to {committed} of {}",
             self.store().last()
         ));
-        self.effects.extend(self.engine.committed(committed, &told.tails));
+        let effects = self.engine.committed(committed, &told.tails);
+        self.wakes += u64::from(!told.tails.is_empty() || !effects.is_empty());
+        self.effects.extend(effects);
         ctx.committed(committed.0, false);
         if committed.0 - before.0 >= MANY {
             ctx.saw(Sight::GroupOfMany);
@@ -76,8 +80,10 @@ impl Process {
         }
         for _ in 0..told.sealed {
             ctx.saw(Sight::SegmentSealed);
-            let pause_ms = ctx.world.rng.between(0, 400);
-            ctx.world.after_ms(pause_ms, Event::Broker(life, Chore::Snapshot));
+            if ctx.world.rng.percent(SNAPSHOT_PERCENT) {
+                let pause_ms = ctx.world.rng.between(0, 400);
+                ctx.world.after_ms(pause_ms, Event::Broker(life, Chore::Snapshot));
+            }
         }
         if ctx.world.rng.percent(70) {
             self.tell_store();

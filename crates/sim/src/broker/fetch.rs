@@ -25,6 +25,8 @@ pub(super) struct Fetching {
     /// What was read and has not been reserved: the server reads without its lock, so that anything may happen in between.
     held: Option<(Look, Reads)>,
     held_until_ms: u64,
+    /// How often such fetches had been woken when it looked last, if it has looked.
+    looked: Option<u64>,
 }
 
 /// A fetch that looks again so often without waiting looks for ever.
@@ -43,7 +45,15 @@ impl Fetching {
             is_parked: false,
             held: None,
             held_until_ms: 0,
+            looked: None,
         }
+    }
+
+    /// Whether it looks now: for the first time, since it was woken like all that wait, or since its time has come. As in the
+    /// server, nobody looks without a reason.
+    pub(super) fn looks(&self, ctx: &Ctx<'_>, wakes: u64) -> bool {
+        let now_ms = ctx.world.now().mono_ms;
+        self.looked != Some(wakes) || now_ms >= self.until_ms || self.held.is_some()
     }
 
     /// Whether what was just read is to be looked at again only later. Once for each fetch at most.
@@ -106,6 +116,7 @@ impl Process {
         fetching: &mut Fetching,
     ) -> Option<(Vec<Got>, Lsn)> {
         let now = ctx.world.now();
+        fetching.looked = Some(self.wakes);
         let is_due = now.mono_ms >= fetching.until_ms;
         if now.mono_ms < fetching.held_until_ms {
             return None;

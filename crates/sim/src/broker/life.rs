@@ -149,6 +149,7 @@ impl Broker {
             tokens: BTreeMap::new(),
             connections: BTreeMap::new(),
             last_connection: 0,
+            wakes: 0,
             planning: Planning::default(),
             queueing: Queueing::default(),
             fault: self.settings.fault,

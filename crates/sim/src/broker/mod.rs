@@ -56,12 +56,19 @@ pub struct Settings {
     pub commit_pause_us: u64,
     /// Session timeout of members of the consumer protocol, milliseconds.
     pub session_ms: u64,
-    /// The broker's values of `elastic.*`; none if groups are not divided.
+    /// The broker's values of `elastic.*`.
     pub elastic: Vec<(&'static str, String)>,
     /// The broker's values of `elastic.queues.*`; none if no topic is in queue mode.
     pub queues: Vec<(&'static str, String)>,
     /// A rule that is broken on purpose.
     pub fault: Option<Fault>,
+}
+
+impl Settings {
+    /// Whether groups divide partitions.
+    pub fn is_elastic(&self) -> bool {
+        self.elastic.contains(&("elastic.mode", "slices".to_owned()))
+    }
 }
 
 /// An answer on its way out.
@@ -86,6 +93,8 @@ struct Process {
     /// The connections that clients have opened, and the number of the newest.
     connections: BTreeMap<Lane, Connection>,
     last_connection: u64,
+    /// How often those that wait for records were woken.
+    wakes: u64,
     planning: Planning,
     queueing: Queueing,
     fault: Option<Fault>,
@@ -153,7 +162,7 @@ impl Broker {
 
     /// Whether groups divide partitions.
     pub fn is_elastic(&self) -> bool {
-        !self.settings.elastic.is_empty()
+        self.settings.is_elastic()
     }
 
     /// The least and the most queues of a topic in queue mode; `None` if none is in this run.
@@ -203,10 +212,10 @@ impl Process {
         self.pass_on(outcome);
     }
 
-    /// Hands out the answers that came of a change. Returns the entry that its own answer waits for. Fetches need not be
-    /// woken: all that are parked look again after each event.
+    /// Hands out the answers that came of a change. Returns the entry that its own answer waits for.
     fn pass_on(&mut self, outcome: Outcome) -> Lsn {
         let after = outcome.after;
+        self.wakes += u64::from(!outcome.look_again.is_empty());
         self.planning.is_wanted |= outcome.plan_soon;
         let noticed = outcome.notices.into_iter().map(|notice| (after, notice));
         self.notices.extend(noticed);
@@ -273,7 +282,8 @@ impl Process {
 
     /// Lets the answers go that may.
     fn flush(&mut self, ctx: &mut Ctx<'_>, life: u64) {
-        let lanes: Vec<Lane> = self.lanes.keys().copied().collect();
+        let waiting = self.lanes.iter().filter(|(_, slots)| !slots.is_empty());
+        let lanes: Vec<Lane> = waiting.map(|(lane, _)| *lane).collect();
         for lane in lanes {
             while self.flush_front(ctx, life, lane) {}
         }
@@ -285,6 +295,10 @@ impl Process {
         };
         let answer = match slot {
             Slot::Ready(answer, after) if self.may_leave(after) => *answer,
+            Slot::Fetch(fetching) if !fetching.looks(ctx, self.wakes) => {
+                self.unflush(lane, call, Slot::Fetch(fetching));
+                return false;
+            }
             Slot::Fetch(mut fetching) => match self.fetch(ctx, life, &mut fetching) {
                 Some((got, after)) => {
                     let answer = Box::new(Answer::Fetched(got));

@@ -16,7 +16,7 @@ const CHECKSUM: Range<usize> = 17..21;
 /// All that were sent.
 #[derive(Debug, Default)]
 pub struct Batches {
-    by_checksum: BTreeMap<[u8; 4], Vec<(Bytes, Vec<RecordId>)>>,
+    by_checksum: BTreeMap<u32, Vec<(Bytes, Vec<RecordId>)>>,
 }
 
 impl Batches {
@@ -47,8 +47,9 @@ impl Batches {
     }
 }
 
-fn checksum_of(batch: &[u8]) -> Option<[u8; 4]> {
-    batch.get(CHECKSUM)?.try_into().ok()
+fn checksum_of(batch: &[u8]) -> Option<u32> {
+    let bytes: [u8; 4] = batch.get(CHECKSUM)?.try_into().ok()?;
+    Some(u32::from_be_bytes(bytes))
 }
 
 /// Whether they are the same but for offset and epoch.

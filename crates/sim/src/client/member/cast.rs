@@ -1,7 +1,7 @@
 //! Who is in a group: which libraries, how many members, and whether some of them stand in the way of a division.
 
 use super::library::{Ahead, KNOWN, Library, STRANGE, kafkajs};
-use super::{Habits, Style, Whim};
+use super::{Habits, Style, Whim, plots};
 use crate::rng::Rng;
 
 /// What a group's members are drawn for.
@@ -17,8 +17,12 @@ pub struct Scene<'a> {
     pub work_us_max: u64,
     /// A commit is to mean that the work is done: no library that commits ahead of it may be in the group.
     pub commit_means_done: bool,
+    /// Its members share partitions.
+    pub is_elastic: bool,
 }
 
+/// How many of a hundred groups whose members share partitions have one with a plot.
+const PLOT_PERCENT: u64 = 30;
 /// How many groups of a hundred follow one whim all the time, and how often: at least and at most, milliseconds.
 const OBSESSED_PERCENT: u64 = 25;
 const OBSESSED_MS: (u64, u64) = (200, 3_000);
@@ -72,12 +76,16 @@ pub fn draw(rng: &mut Rng, scene: Scene<'_>, first: usize) -> Vec<Habits> {
         habits.work_us = rng.between(0, work_us_max);
         members.push(habits);
     }
+    let mut has_plot = false;
     if rng.percent(10) {
         estrange(rng, scene, &mut members, first);
     } else if rng.percent(8) {
         twin(rng, scene, &mut members, first);
+    } else if scene.is_elastic && rng.percent(PLOT_PERCENT) {
+        has_plot = true;
+        plots::draw(rng, scene, &mut members, first);
     }
-    if rng.percent(OBSESSED_PERCENT) {
+    if !has_plot && rng.percent(OBSESSED_PERCENT) {
         // All the time, so that it meets whatever else goes on.
         let whims: Vec<Whim> = Whim::all().collect();
         let whim = rng.pick(&whims).copied().unwrap_or(Whim::SeekBack);
@@ -119,6 +127,7 @@ mod tests {
             members_max: 5,
             work_us_max: 1_000,
             commit_means_done: false,
+            is_elastic: true,
         };
         let mut rng = Rng::new(1);
         let all: Vec<Habits> = (0..200).flat_map(|_| draw(&mut rng, scene, 7)).collect();

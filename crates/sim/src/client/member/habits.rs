@@ -32,6 +32,8 @@ pub struct Habits {
     pub batch_max: usize,
     /// It fetches more while it holds fewer records than this.
     pub buffer_min: usize,
+    /// So long the program waits before it takes the next batch, milliseconds: what comes meanwhile is in it.
+    pub linger_ms: u64,
     /// Its clock shows so many percent of the time that passes.
     pub clock_percent: u64,
     /// What it does now and then that others do not.
@@ -78,6 +80,9 @@ impl Whim {
     }
 }
 
+/// How many members of a hundred wait before they take a batch, and how long at most, milliseconds.
+const LINGER_PERCENT: u64 = 15;
+const LINGER_MS_MAX: u64 = 150;
 /// A member has a whim so often, milliseconds.
 const WHIM_MS: u64 = 1_500;
 /// How many of these times of a hundred it gives way to it.
@@ -118,6 +123,7 @@ impl Habits {
             work_us: 0,
             batch_max: rng.pick(&batches).copied().unwrap_or(1),
             buffer_min: rng.pick(&buffers).copied().unwrap_or(1),
+            linger_ms: 0,
             clock_percent: if rng.percent(20) {
                 rng.between(60, 140)
             } else {
@@ -132,6 +138,9 @@ impl Habits {
             whim_ms: WHIM_MS,
             whim_percent: WHIM_PERCENT,
         };
+        if rng.percent(LINGER_PERCENT) {
+            habits.linger_ms = rng.between(1, LINGER_MS_MAX);
+        }
         // Where the answer to a commit waits behind a fetch that waits, a program that commits each record by hand would get
         // through three a second.
         if library.one_line && habits.manual {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! cast.rs      who is in a group
+//! plots.rs     members whose habits fit each other
 //! library.rs   what clients say of themselves, and the manners of each library
 //! habits.rs    one member's habits: those of its library, of its program, and of its clock
 //! classic.rs   JoinGroup, SyncGroup, Heartbeat: eager (gives up all before it joins) and cooperative
@@ -24,6 +25,7 @@ mod habits;
 mod library;
 mod modern;
 mod owning;
+mod plots;
 mod reading;
 mod whims;
 mod work;
@@ -47,6 +49,7 @@ const RESOLVE: u32 = 4;
 const COME_BACK: u32 = 5;
 const WORK: u32 = 6;
 const WHIM: u32 = 7;
+const TAKE: u32 = 8;
 
 /// Heartbeat interval of classic members, milliseconds.
 const HEARTBEAT_MS: u64 = 1_000;
@@ -205,6 +208,8 @@ pub struct Member {
     working: bool,
     /// A commit that the program waits for is under way.
     waits: bool,
+    /// The program waits before it takes the next batch: a timer is set.
+    lingers: bool,
     /// Until when it does not heartbeat, and until when it does not read, milliseconds since the start of the run.
     deaf_until_ms: u64,
     rests_until_ms: u64,
@@ -244,6 +249,7 @@ impl Member {
             in_hand: false,
             working: false,
             waits: false,
+            lingers: false,
             deaf_until_ms: 0,
             rests_until_ms: 0,
             settled: false,
@@ -405,6 +411,7 @@ impl Client for Member {
             }
             POLL => self.poll(ctx),
             WORK => self.worked(ctx),
+            TAKE => self.take_up(ctx),
             RESOLVE => self.resolve(ctx),
             COME_BACK => self.die(ctx),
             _ => {}
@@ -420,6 +427,8 @@ impl Client for Member {
             Call::Sync => self.synced(ctx, answer),
             Call::Beat { owned } if self.is_modern() => self.beaten_modern(ctx, owned, answer),
             Call::Beat { .. } => self.beaten_classic(ctx, answer.as_ref()),
+            // Perhaps it never was away, and what it had done since counts.
+            Call::Leave if answer.is_none() => self.remembered.clear(),
             Call::Leave | Call::Again => {}
             Call::Commit { offsets, step, then } => self.committed(ctx, &offsets, step, then, answer),
             Call::Offsets { step, parts } => self.resolved(ctx, step, &parts, answer),

@@ -110,6 +110,8 @@ impl Member {
         }
         self.leave_modern(ctx);
         self.expelled(ctx);
+        // Whoever waits for an answer to an older heartbeat does not wait any more.
+        self.calls.retain(|_, call| !matches!(call, Call::Beat { .. }));
         self.remembered = done
             .into_iter()
             .filter(|(_, done)| slice_of(*done).is_some())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Ahead, Member, Part, Phase, Then, WORK, Work};
+use super::{Ahead, Member, Part, Phase, TAKE, Then, WORK, Work};
 use crate::message::Tp;
 use crate::oracle::work::Worker;
 use crate::run::Ctx;
@@ -10,6 +10,10 @@ use crate::sights::Sight;
 
 /// So many offsets of the past are remembered, to go back to.
 const PAST_MAX: usize = 64;
+
+/// How long a record takes at most once faults have healed, microseconds: what was left is to be done in bounded time, by a
+/// single member if need be, and how long programs take is no matter of the broker's.
+const CALM_WORK_US_MAX: u64 = 5_000;
 
 impl Member {
     pub(super) fn worker(&self) -> Worker<'_> {
@@ -75,11 +79,33 @@ impl Member {
         self.taken > 0
     }
 
+    /// Whether the program waits before it takes a batch of what there is. It does so once for each.
+    fn lingers(&mut self, ctx: &mut Ctx<'_>) -> bool {
+        if self.habits.linger_ms == 0 || self.settled || self.work.is_empty() {
+            return false;
+        }
+        if !self.lingers {
+            self.lingers = true;
+            self.seat.wake_in(ctx, self.habits.linger_ms, TAKE);
+        }
+        true
+    }
+
+    /// It has waited.
+    pub(super) fn take_up(&mut self, ctx: &mut Ctx<'_>) {
+        self.lingers = false;
+        let is_free = !self.working && !self.waits && self.kept.is_empty();
+        if is_free && self.taken == 0 && !self.rests(ctx) {
+            self.take_batch(ctx);
+        }
+        self.poll(ctx);
+    }
+
     /// Takes the next record in hand; those that take no time are done at once.
     pub(super) fn work(&mut self, ctx: &mut Ctx<'_>) {
         // While it joins again, it does nothing with what it keeps.
         while !self.working && !self.waits && self.kept.is_empty() {
-            if self.taken == 0 && (self.rests(ctx) || !self.take_batch(ctx)) {
+            if self.taken == 0 && (self.rests(ctx) || self.lingers(ctx) || !self.take_batch(ctx)) {
                 return;
             }
             let Some(work) = self.work.front().cloned() else {
@@ -100,10 +126,11 @@ impl Member {
                 continue;
             }
             self.working = true;
-            let work_us = ctx
-                .world
-                .rng
-                .between(self.habits.work_us / 2, self.habits.work_us * 3 / 2);
+            let mean_us = match self.settled {
+                true => self.habits.work_us.min(CALM_WORK_US_MAX),
+                false => self.habits.work_us,
+            };
+            let work_us = ctx.world.rng.between(mean_us / 2, mean_us * 3 / 2);
             self.seat.wake_in_us(ctx, work_us, WORK);
         }
     }
