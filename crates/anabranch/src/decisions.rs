@@ -52,7 +52,14 @@ pub(crate) fn run(args: &Args, format: Format) -> Outcome {
         Format::Json => output::print_json(&latest),
         Format::Text => {
             if latest.decisions.is_empty() {
-                output::say("nothing was decided yet");
+                output::say(&match &args.group {
+                    Some(group) => {
+                        format!(
+                            "nothing was decided yet about a group \"{group}\"; `anabranch group list` shows those there are"
+                        )
+                    }
+                    None => "nothing was decided yet".to_owned(),
+                });
             }
             output::print(&lines(&latest.decisions))
         }

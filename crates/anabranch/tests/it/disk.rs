@@ -17,7 +17,7 @@ fn a_producer_is_told_that_the_brokers_disk_is_full() {
     run_with(&["produce", "orders", "-b", kafka], b"one\n").expect(0);
     drop(broker);
 
-    let (_broker, started) = serve(data.path(), &["--set", "disk.free.min.bytes=1TiB"]);
+    let (_broker, started) = serve(data.path(), &["--set", "disk.free.min.bytes=1024TiB"]);
     let kafka = started["kafka"][0]["address"].as_str().unwrap();
     let impatient = ["-b", kafka, "-X", "message.timeout.ms=1500"];
     let arguments = [&["produce", "orders"], &impatient[..]].concat();

@@ -304,7 +304,7 @@ pub static ITEMS: &[Item] = &[
         name: "disk.free.min.bytes",
         flag: None,
         kafka_names: &[],
-        kind: Kind::SizeBytes(0, 1024 * GIB),
+        kind: Kind::SizeBytes(0, 1024 * 1024 * GIB),
         default: "256MiB",
         summary: "free disk space below which messages are refused",
         details: "Producers then get a storage error until there is space again; reading, deleting and committing go on.",
