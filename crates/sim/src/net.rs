@@ -59,8 +59,9 @@ struct Connection {
     last_answer_us: u64,
     /// It has broken, and until then its client does not know: what it sends is lost.
     broken_until_us: u64,
-    /// Its client has not seen yet that it has broken, with requests on it. A client that stands still sees nothing.
-    is_unseen: bool,
+    /// It has broken with requests on it, and so many of them its client has not seen to be lost. A client that stands still sees
+    /// nothing; and until it has seen all, what it sends goes the way of the others.
+    unseen: usize,
     /// Requests without an answer so far, in order; and whether they have reached the broker.
     open: BTreeMap<CallId, bool>,
 }
@@ -96,8 +97,9 @@ impl Net {
         let call = self.last_call;
         let delay_us = delay_us(world);
         let connection = self.lanes.entry(lane).or_default();
-        if connection.is_unseen || world.now_us() < connection.broken_until_us {
+        if connection.unseen > 0 || world.now_us() < connection.broken_until_us {
             self.losses.1 += 1;
+            connection.unseen += 1;
             world.at_us(connection.broken_until_us, Event::Answer(lane, call, None));
             return call;
         }
@@ -169,7 +171,7 @@ impl Net {
     /// A client learns that an answer is lost: it opens a new connection for what it sends from now on.
     pub fn seen(&mut self, lane: Lane) {
         if let Some(connection) = self.lanes.get_mut(&lane) {
-            connection.is_unseen = false;
+            connection.unseen = connection.unseen.saturating_sub(1);
         }
     }
 
@@ -180,7 +182,7 @@ impl Net {
             return;
         };
         let open = std::mem::take(&mut connection.open);
-        connection.is_unseen |= !open.is_empty();
+        connection.unseen += open.len();
         let under_way: Vec<CallId> = open
             .iter()
             .filter(|(_, arrived)| !**arrived)
@@ -260,6 +262,14 @@ mod tests {
             panic!("on the broken connection")
         };
         assert_eq!(lost, second);
+        net.seen(lane);
+        // Sent while one loss is seen and the other is not: it must not overtake what was sent before it and is lost.
+        let between = net.send(&mut world, lane, Request::Metadata);
+        let Some(Event::Answer(_, lost, None)) = world.advance() else {
+            panic!("on the broken connection, too")
+        };
+        assert_eq!(lost, between);
+        net.seen(lane);
         net.seen(lane);
         let third = net.send(&mut world, lane, Request::Metadata);
         let Some(Event::Arrive(_, arrives, _)) = world.advance() else {
