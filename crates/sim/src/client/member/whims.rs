@@ -207,8 +207,9 @@ impl Member {
         }
         let call = match call {
             Call::Fetch { .. } | Call::Offsets { .. } | Call::Edge { .. } => Call::Again,
-            // What it brings is not said twice.
-            Call::Beat { .. } => call.clone(),
+            // What it brings is not said twice. Who joins says that it has nothing: no library does so again and then takes
+            // what the first answer brings.
+            Call::Beat { .. } if self.epoch > 0 => call.clone(),
             Call::Commit { offsets, step, .. } => {
                 self.began_commit(ctx, offsets, *step);
                 Call::Commit {
@@ -217,7 +218,7 @@ impl Member {
                     then: Then::Nothing,
                 }
             }
-            Call::Join | Call::Sync | Call::Leave | Call::Again => return None,
+            Call::Beat { .. } | Call::Join | Call::Sync | Call::Leave | Call::Again => return None,
         };
         ctx.saw(Sight::RequestDoubled);
         Some((request.clone(), call))
