@@ -19,6 +19,12 @@ class Shown:
         with urllib.request.urlopen(url, timeout=HTTP_SECONDS) as answer:
             return json.load(answer)
 
+    def order(self, verb):
+        """Tells the planner to leave the group alone (`pause`), or not to (`resume`)."""
+        url = f"http://{self.context.broker.host}:{self.context.broker.port + 1}/api/v1/groups/{self.group}/{verb}"
+        with urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=HTTP_SECONDS) as answer:
+            json.load(answer)
+
     def shown(self):
         """The group, as the broker shows it."""
         return self.get(f"groups/{self.group}")

@@ -26,7 +26,14 @@ def no_keys(context):
     """No record has a key, four members: each does its part, in whatever order."""
     crew, names = several(context, 4, record_us=1000)
     crew.write(RECORDS, key_of=lambda number: None, batch=20)
-    crew.gather(*names)
+    # All are there when it is divided: who comes a moment later gets half of what one of the others got.
+    crew.gather(names[0])
+    crew.order("pause")
+    for name in names[1:]:
+        crew.join(name)
+    crew.until(SOON_SECONDS, "all are members", lambda: len(crew.shown()["members"]) == len(names))
+    check(not crew.shares(), "a paused group was divided")
+    crew.order("resume")
     crew.drain()
     crew.check()
     shares = {member: count / RECORDS for member, count in _done_by(crew).items()}
