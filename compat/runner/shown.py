@@ -15,15 +15,16 @@ class Shown:
 
     def get(self, path):
         """An answer of the administration API."""
-        url = f"http://{self.context.broker.host}:{self.context.broker.port + 1}/api/v1/{path}"
-        with urllib.request.urlopen(url, timeout=HTTP_SECONDS) as answer:
-            return json.load(answer)
+        return self._ask("GET", path)
 
     def order(self, verb):
         """Tells the planner to leave the group alone (`pause`), or not to (`resume`)."""
-        url = f"http://{self.context.broker.host}:{self.context.broker.port + 1}/api/v1/groups/{self.group}/{verb}"
-        with urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=HTTP_SECONDS) as answer:
-            json.load(answer)
+        self._ask("POST", f"groups/{self.group}/{verb}")
+
+    def _ask(self, method, path):
+        url = f"http://{self.context.broker.host}:{self.context.broker.port + 1}/api/v1/{path}"
+        with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=HTTP_SECONDS) as answer:
+            return json.load(answer)
 
     def shown(self):
         """The group, as the broker shows it."""

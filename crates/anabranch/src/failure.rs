@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use anabranch_server::is_unresolved_name;
+
 /// Exit codes; documented in `docs/cli.md` and in `anabranch --help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -72,11 +74,15 @@ impl Failure {
 
 /// What the system says of an error, as part of a sentence: without the number that only programmers know.
 pub(crate) fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    if text.starts_with("failed to lookup address") {
+    if is_unresolved_name(error) {
         return "the host name cannot be resolved".to_owned();
     }
-    let text = text.split(" (os error").next().unwrap_or_default();
+    let text = error.to_string();
+    uncapitalised(text.split(" (os error").next().unwrap_or_default())
+}
+
+/// The text as it stands within a sentence.
+pub(crate) fn uncapitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters
         .next()

@@ -27,7 +27,7 @@ use rdkafka::util::Timeout;
 use self::input::{Input, Reading, Records};
 pub(crate) use self::tally::Tally;
 use self::tally::{Summary, no_topic};
-use crate::client::{Connection, DEBUG_PRODUCE, is_foreign, no_answer, setup_error};
+use crate::client::{Connection, DEBUG_PRODUCE, no_broker, setup_error};
 use crate::failure::{Failure, Outcome, reason};
 use crate::output::Format;
 use crate::record::{Header, Record};
@@ -243,14 +243,8 @@ fn refuse_unknown(producer: &Sender, args: &Args) -> Outcome {
     // A broker that does not answer is found, and told about, with the first record.
     let Ok(metadata) = asked else {
         let reason = producer.context().last_connection_error();
-        return match reason.filter(|reason| is_foreign(reason)) {
-            Some(reason) => Err(no_answer(
-                args.connection.broker(),
-                args.connection.timeout(),
-                Some(reason),
-            )),
-            None => Ok(()),
-        };
+        let failure = reason.and_then(|reason| no_broker(args.connection.broker(), &reason));
+        return failure.map_or(Ok(()), Err);
     };
     let unknown = sys::rd_kafka_resp_err_t::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
     let is_unknown = metadata

@@ -185,15 +185,14 @@ pub(crate) fn merge(failures: Vec<Failure>) -> Outcome {
     }
 }
 
-/// That no topic can have the name, wherever it is to be looked for.
+/// Refuses what no topic can be called, before anybody is asked for it.
 pub(crate) fn check_name(topic: &str) -> Outcome {
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    if topic.is_empty() || topic.len() > 249 || !topic.bytes().all(is_allowed) {
-        return Err(Failure::usage(format!(
-            "\"{topic}\" is no name of a topic: 1 to 249 letters, digits, dots, underscores and hyphens"
-        )));
-    }
-    Ok(())
+    anabranch_core::node::check_name(topic).map_err(|refused| {
+        Failure::usage(format!(
+            "\"{topic}\" is no name of a topic: {}",
+            refused.message()
+        ))
+    })
 }
 
 /// The failure of a request about one topic, with what to do about the usual ones.

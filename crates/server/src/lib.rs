@@ -56,4 +56,4 @@ mod timed_disk;
 
 pub use config::{Advertised, Config, DEFAULT_HTTP, DEFAULT_LISTEN, Durability, Limits, Listener, Storage};
 pub use exposition::metrics_page;
-pub use server::{Failure, Running, Server, StartError};
+pub use server::{Failure, Running, Server, StartError, is_unresolved_name};

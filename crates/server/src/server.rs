@@ -70,6 +70,11 @@ pub enum StartError {
     NoListener,
 }
 
+/// Whether it is that a host name means no address. The standard library has no kind for that.
+pub fn is_unresolved_name(error: &io::Error) -> bool {
+    error.to_string().starts_with("failed to lookup address")
+}
+
 /// Why an address could not be listened on, and the cure.
 fn listen_reason(error: &io::Error) -> String {
     match error.kind() {
@@ -82,7 +87,7 @@ fn listen_reason(error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => {
             "no permission; ports below 1024 are for privileged processes, choose a higher one".to_owned()
         }
-        _ if error.to_string().starts_with("failed to lookup address") => {
+        _ if is_unresolved_name(error) => {
             "the host name cannot be resolved; write an address of this machine, such as 0.0.0.0 for all that it has"
                 .to_owned()
         }

@@ -33,7 +33,7 @@ use std::time::Duration;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
 use self::foreign::Foreign;
-use crate::failure::Failure;
+use crate::failure::{Failure, uncapitalised};
 
 /// The failure of a client that got no answer: with what librdkafka said last, and what may be the matter.
 pub(crate) fn no_answer(broker: &str, timeout: Duration, last_error: Option<String>) -> Failure {
@@ -42,8 +42,8 @@ pub(crate) fn no_answer(broker: &str, timeout: Duration, last_error: Option<Stri
         return Failure::unreachable(format!("no answer from {broker} within {seconds} s"))
             .hint("does a Kafka broker listen there, without TLS? --timeout waits longer");
     };
-    if let Some(foreign) = Foreign::of(&reason) {
-        return Failure::unreachable(format!("cannot use {broker}: {}", foreign.what)).hint(foreign.remedy);
+    if let Some(failure) = no_broker(broker, &reason) {
+        return failure;
     }
     let is_bootstrap = reason.contains("/bootstrap");
     // What librdkafka knows of its own states is for its developers.
@@ -56,6 +56,14 @@ pub(crate) fn no_answer(broker: &str, timeout: Duration, last_error: Option<Stri
             "the broker told this client to connect to that address; its setting `advertise` is the cause",
         )
     }
+}
+
+/// The failure if it is something else than a Kafka broker that answers, by what was said about a connection last: trying again
+/// is no use.
+pub(crate) fn no_broker(broker: &str, reason: &str) -> Option<Failure> {
+    let foreign = Foreign::of(reason)?;
+    let failure = Failure::unreachable(format!("cannot use {broker}: {}", foreign.what));
+    Some(failure.hint(foreign.remedy))
 }
 
 /// What librdkafka says of an error code.
@@ -73,22 +81,15 @@ pub(crate) fn as_clause(text: &str) -> String {
     let bare = text
         .strip_prefix("Broker: ")
         .or_else(|| text.strip_prefix("Local: "));
-    let Some(bare) = bare else {
-        return text.to_owned();
-    };
-    let mut letters = bare.chars();
-    let first = letters.next().map(char::to_lowercase);
-    first.into_iter().flatten().chain(letters).collect()
-}
-
-/// Whether trying again is no use, going by what was said about a connection last.
-pub(crate) fn is_foreign(reason: &str) -> bool {
-    Foreign::of(reason).is_some()
+    bare.map_or_else(|| text.to_owned(), uncapitalised)
 }
 
 /// What is wrong with a client's configuration, in a sentence.
 pub(crate) fn setup_error(error: &KafkaError) -> String {
     match error {
+        KafkaError::ClientConfig(_, reason, name, _) if reason.contains("OpenSSL not available") => {
+            format!("-X {name}: this program speaks no TLS; leave it out, and name a listener without TLS")
+        }
         // Without the value, which may be a secret; where it matters, the reason has it.
         KafkaError::ClientConfig(_, reason, name, _) => {
             format!("-X {name}: {}", reason.trim().trim_end_matches('.'))

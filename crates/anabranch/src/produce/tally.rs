@@ -11,7 +11,7 @@ use rdkafka::message::DeliveryResult;
 use rdkafka::producer::ProducerContext;
 use serde::Serialize;
 
-use crate::client::{Watch, as_clause, is_foreign, no_answer, produce_refusal, text_of};
+use crate::client::{Watch, as_clause, no_broker, produce_refusal, text_of};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Format, human_bytes, plural};
 
@@ -127,8 +127,7 @@ impl Tally {
             )),
             None => {
                 let reason = self.watch.last_error();
-                if reason.as_deref().is_some_and(is_foreign) {
-                    let failure = no_answer(broker, Duration::ZERO, reason);
+                if let Some(failure) = reason.as_deref().and_then(|reason| no_broker(broker, reason)) {
                     return Failure {
                         message: format!("{what}: {}", failure.message),
                         ..failure

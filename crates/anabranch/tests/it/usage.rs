@@ -269,6 +269,17 @@ fn a_property_that_librdkafka_does_not_know_is_code_2() {
         "{}",
         failed.err
     );
+    for args in [&["topic", "list"][..], &["produce", "t"], &["consume", "t"]] {
+        let tls = ["-b", &address, "-X", "security.protocol=ssl"];
+        let failed = run(&[args, &tls].concat()).expect(2);
+        assert!(
+            failed
+                .err
+                .contains("-X security.protocol: this program speaks no TLS"),
+            "{args:?}: {}",
+            failed.err
+        );
+    }
 }
 
 #[test]

@@ -4,7 +4,8 @@
 //! [`SliceId::LAST_EXACT_IN_DOUBLE`] their offsets survive every language's numbers. Inside the low ids, and inside
 //! the others, ids go round, and one that was retired rests for [`SLICE_ID_QUARANTINE_MS`] before it comes again:
 //! an application may have stored an offset that carries it. Those that have rested are forgotten when others retire, so
-//! that the pool holds no more than the divisions of that time, and nothing here looks at all that rest.
+//! that the pool holds no more than the divisions of that time; and what is asked with each plan or answer does not go
+//! through all that rest.
 //!
 //! An id is durable before anybody sees it: journal the changes of this pool before those of the cursor.
 
@@ -123,6 +124,7 @@ impl SliceIds {
     /// How many ids not above `up_to` are free.
     pub fn left(&self, up_to: SliceId, now_ms: i64) -> u32 {
         let resting = match up_to {
+            // Unlike the few low ones, all that rest can be many.
             SliceId::LAST => self.resting.len(),
             _ => self.resting.range(..=up_to).count(),
         };

@@ -149,8 +149,10 @@ impl Building {
             Ok(()) => {
                 self.origins.insert(item.name.to_owned(), origin.clone());
             }
-            // Where a flag is named after the setting, it need not be named twice.
-            Err(message) if origin.to_string().ends_with(item.name) => self.error(origin, message),
+            // A flag that says which setting it is of: `--listen`, `--set listen`.
+            Err(message) if matches!(origin, Origin::Flag(flag) if flag.ends_with(item.name)) => {
+                self.error(origin, message);
+            }
             Err(message) => self.error(origin, format!("{}: {message}", item.name)),
         }
     }

@@ -31,7 +31,7 @@ use rdkafka::client::Client;
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::types::RDKafkaType;
 
-use crate::client::{Connection, Watch, is_foreign};
+use crate::client::{Connection, Watch, no_broker};
 use crate::failure::{Failure, Outcome};
 use memory::{Guard, copy_text};
 
@@ -159,18 +159,13 @@ impl Admin {
             // SAFETY: the queue is live; an event that is returned is ours to destroy, which its guard does.
             let event = unsafe { sys::rd_kafka_queue_poll(queue.get(), POLL.as_millis() as c_int) };
             self.note_connection_errors();
-            if event.is_null()
-                && self
-                    .client
-                    .context()
-                    .last_error()
-                    .is_some_and(|why| is_foreign(&why))
-            {
-                break;
-            }
             if !event.is_null() {
                 // SAFETY: the event is live and owned; nothing else destroys it.
                 return unsafe { Guard::new(event, sys::rd_kafka_event_destroy) };
+            }
+            let reason = self.client.context().last_error();
+            if let Some(failure) = reason.and_then(|reason| no_broker(&self.broker, &reason)) {
+                return Err(failure);
             }
         }
         Err(self.no_answer())
