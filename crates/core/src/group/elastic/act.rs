@@ -152,12 +152,11 @@ impl Coordinator {
         let mut is_new_epoch = false;
         for (key, sharers) in shared {
             let mut left = sharers.clone();
-            left.retain(|id, sharing| *sharing == Sharing::Yields || self.has_a_part(group, key, id));
-            // One who yields for nobody's sake has nothing to yield for.
-            let is_idle = left.values().all(|sharing| *sharing == Sharing::Yields)
-                && self.elastic.promises(group, key).is_none()
-                && !matches!(self.cursor(group, key), Some(Cursor::Divided(_)));
-            if is_idle {
+            let is_divided = matches!(self.cursor(group, key), Some(Cursor::Divided(_)));
+            if is_divided || self.elastic.promises(group, key).is_some() {
+                left.retain(|id, sharing| *sharing == Sharing::Yields || self.has_a_part(group, key, id));
+            } else {
+                // One who yields does so for nobody's sake, and one who is alone has the whole.
                 left.clear();
             }
             if left != sharers {

@@ -135,9 +135,9 @@ impl Coordinator {
     /// A member gets a partition: with it, its part.
     fn taken(&mut self, step: &mut Step<'_>, group: &str, key: Key, member_id: &str, epoch: i32) {
         let is_divided = matches!(self.cursor(group, key), Some(Cursor::Divided(_)));
-        let is_shared = self.sharers(group, key).is_some_and(|sharers| sharers.len() > 1);
-        if !is_shared {
-            if is_divided {
+        let sharers = self.sharers(group, key).map_or(0, |sharers| sharers.len());
+        if sharers <= 1 {
+            if is_divided || sharers == 1 {
                 self.take_whole(step, group, key, member_id, epoch);
             }
             return;
@@ -152,7 +152,7 @@ impl Coordinator {
         self.grant(step, group, key, member_id, epoch, &due);
     }
 
-    /// A partition that nobody else shares, with a cursor that is still divided, comes to one member whole.
+    /// A partition that nobody else shares comes to one member whole: its cursor is still divided, or was to be and never was.
     fn take_whole(&mut self, step: &mut Step<'_>, group: &str, key: Key, member_id: &str, epoch: i32) {
         self.elastic.edit_promises(group, key, Promises::clear);
         let member = self.member(group, member_id).map(|state| &state.member);

@@ -239,3 +239,42 @@ fn a_restart_in_the_middle_changes_nothing() {
     bench.restart();
     assert_eq!(bench.beat(&mut b), Some(vec![0]));
 }
+
+/// The holder of a partition that is to be divided dies before it has given it up: who was to share it with the holder has the
+/// whole, and the assignor gives it away as any other.
+#[test]
+fn who_is_left_of_a_division_that_never_was_has_the_whole_and_shares_nothing() {
+    let mut bench = Bench::new(&[("t", 1)]);
+    let mut a = bench.consumer(&modern("a", &["t"])).unwrap();
+    let mut b = bench.consumer(&modern("b", &["t"])).unwrap();
+    bench.beat(&mut a);
+    bench.beat(&mut b);
+    bench.halve(0, How::Divide, "a", "b");
+    assert_eq!(bench.beat(&mut b), None, "the holder has not given it up");
+    bench.consumer(&alive("a", -1, None)).unwrap();
+    assert_eq!(bench.beat(&mut b), Some(vec![0]));
+    assert_eq!(bench.owners(0), ["b"]);
+    let key = bench.key(0);
+    assert_eq!(bench.coordinator.sharers("g", key), None);
+    bench.check_fold();
+    bench.restart();
+    assert_eq!(bench.coordinator.sharers("g", key), None);
+}
+
+/// The same, found after a restart: the one that is alone had taken the partition before, and nothing is promised any more.
+#[test]
+fn a_list_of_one_that_nothing_is_divided_for_is_tidied_up() {
+    let mut bench = Bench::new(&[("t", 1)]);
+    let mut a = bench.consumer(&modern("a", &["t"])).unwrap();
+    bench.beat(&mut a);
+    let (key, topics) = (bench.key(0), bench.topics.clone());
+    let mut step = Step::new(bench.now, &topics);
+    let alone = [("a".to_owned(), Sharing::Holds)].into();
+    bench.coordinator.set_sharers(&mut step, "g", key, alone);
+    bench.coordinator.tidy(&mut step, "g");
+    bench.take(step.effects);
+    assert_eq!(bench.coordinator.sharers("g", key), None);
+    bench.beat(&mut a);
+    assert_eq!(bench.owners(0), ["a"], "it is not disturbed");
+    bench.check_fold();
+}
