@@ -395,8 +395,9 @@ impl Run {
                 }
                 let position = node.groups().committed(&group.name, key.1);
                 if position != Some(log.high_watermark()) {
-                    let end = log.high_watermark();
-                    let what = format!("group {key:?} has committed {position:?}, the end is {end}");
+                    let (start, end) = (log.start(), log.high_watermark());
+                    let what =
+                        format!("group {key:?} has committed {position:?}, the log is {start} to {end}");
                     return Some((Some(key), what));
                 }
             }

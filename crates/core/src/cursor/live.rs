@@ -164,6 +164,8 @@ impl Live {
         let Some(found) = self.slice(name, slice.id).filter(|found| found.is_known) else {
             return slice.to.is_none_or(|to| from < to).then_some(from);
         };
+        // What was handed out and was searched in vain since, was deleted: nobody can do it any more.
+        let from = found.unsearched(from);
         if found.block.is_some_and(|block| block.until > from) {
             return Some(from);
         }

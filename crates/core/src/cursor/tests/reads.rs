@@ -195,6 +195,22 @@ fn what_was_searched_in_vain_is_not_searched_again() {
     assert_eq!(bench.fetch(2, 0, 9), Some((2, vec![3], 4)));
 }
 
+/// Who went back to records that were deleted meanwhile gets none of them, and can never commit behind them.
+#[test]
+fn what_was_handed_out_and_is_not_found_any_more_is_nobodys_to_do() {
+    let mut bench = Bench::held(&[0, 0, 0, 0]);
+    bench.fetch(1, 0, 3);
+    bench.commit("a", 1, 1);
+    assert_eq!(bench.outside(), 1);
+    let Found::Read(plan) = bench.locate(1, 1) else {
+        panic!()
+    };
+    bench.step(|step| step.memo(&plan, 3));
+    assert_eq!(bench.outside(), 3);
+    bench.step(|step| step.dead("a"));
+    assert_eq!(bench.outside(), 3, "whoever comes next begins there");
+}
+
 #[test]
 fn offset_fetch_answers_the_oldest_open_slice() {
     let mut bench = Bench::held(&[0, 1, 0, 1]);
