@@ -34,7 +34,7 @@ impl Coordinator {
 
     /// The moves of one partition. Says whether members are to hold something else from now on.
     fn act_on(&mut self, step: &mut Step<'_>, group: &str, key: Key, moves: &[&Move]) -> bool {
-        self.let_go(step, group, key, moves);
+        let is_gathered = self.let_go(step, group, key, moves);
         let mut sharers = self.sharers(group, key).unwrap_or_default();
         let before = sharers.clone();
         let mut is_placed = false;
@@ -72,11 +72,12 @@ impl Coordinator {
             self.set_sharers(step, group, key, sharers);
         }
         self.keep_promises(step, group, key);
-        changed || is_placed
+        changed || is_placed || is_gathered
     }
 
-    /// What the cursor does at once: slots leave their chains, or come back to them.
-    fn let_go(&mut self, step: &mut Step<'_>, group: &str, key: Key, moves: &[&Move]) {
+    /// What the cursor does at once: slots leave their chains, or come back to them. Says whether members are to hold
+    /// something else from now on, since slots cannot come back.
+    fn let_go(&mut self, step: &mut Step<'_>, group: &str, key: Key, moves: &[&Move]) -> bool {
         let mut released: BTreeMap<&str, SlotSet> = BTreeMap::new();
         for one in moves.iter().filter(|one| one.how == How::Release) {
             if let Some(from) = &one.from {
@@ -91,15 +92,20 @@ impl Coordinator {
             let done = self.edit_cursor(step, group, key, |edit| edit.release(chain, &slots));
             self.tell_refusal(step, group, key, done);
         }
+        let mut is_gathered = false;
         for one in moves.iter().filter(|one| one.how == How::Return) {
             self.withdraw(group, key, &one.slots);
             if let Some(chain) = self.chain_of(group, key, &one.to) {
                 let done = self.edit_cursor(step, group, key, |edit| edit.return_transit(chain, &one.slots));
                 let returned_ms = &mut self.elastic.division_mut(group, key).returned_ms;
                 returned_ms.insert(one.to.clone(), step.now.mono_ms);
+                if matches!(done, Some(Err(Refusal::NoId))) {
+                    is_gathered |= self.gather(step, group, key);
+                }
                 self.tell_refusal(step, group, key, done);
             }
         }
+        is_gathered
     }
 
     /// Slots that could not be let go of stay where they are; a promise of them is kept when they come loose some day,
@@ -122,7 +128,7 @@ impl Coordinator {
         sharers.entry(one.to.clone()).or_insert(Sharing::Holds);
     }
 
-    fn owners_of(&self, group: &str, key: Key) -> BTreeSet<String> {
+    pub(super) fn owners_of(&self, group: &str, key: Key) -> BTreeSet<String> {
         let owners = self
             .consumer(group)
             .and_then(|consumer| consumer.owners.get(&key));
@@ -139,7 +145,7 @@ impl Coordinator {
 
     /// Puts right what a restart, or a decision that was overtaken, has left behind: members that share a partition
     /// without having anything of it, or the promise of it, share it no more; members that read again what they had are
-    /// given a fresh slice.
+    /// given a fresh slice; and what could not be granted for want of a slice id is tried again.
     pub(super) fn tidy(&mut self, step: &mut Step<'_>, group: &str) {
         let Some(consumer) = self.consumer(group) else {
             return;
@@ -163,6 +169,8 @@ impl Coordinator {
                 is_new_epoch = true;
                 self.set_sharers(step, group, key, left);
             }
+            self.keep_promises(step, group, key);
+            is_new_epoch |= self.gather_exhausted(step, group, key);
             self.refresh_rewound(step, group, key);
         }
         if is_new_epoch {

@@ -8,6 +8,7 @@
 //! - `promises`: slots that a member is to get as soon as nobody else can be at work on them.
 //! - `moves`: what happens to a divided cursor when a member gets a partition, gives it up, leaves or comes back.
 //! - `slices`: fetches, commits and offset fetches of members that read slices.
+//! - `exhausted`: what becomes of a partition of which no slice id is free.
 //! - `place`: whole partitions that were placed by load.
 //! - `flow`: how much of its share a member is handed ahead of its commits.
 //! - `planning`: when the planner is asked; `view`: what it sees; `activity`: what members are doing; `act`: what
@@ -40,6 +41,7 @@ mod activity;
 mod average;
 mod counted;
 mod eligible;
+mod exhausted;
 mod family;
 mod flow;
 mod handed;
@@ -64,6 +66,8 @@ mod watch;
 mod claims_test;
 #[cfg(test)]
 mod eligible_test;
+#[cfg(test)]
+mod exhausted_test;
 #[cfg(test)]
 mod family_test;
 #[cfg(test)]

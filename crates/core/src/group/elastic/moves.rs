@@ -169,7 +169,11 @@ impl Coordinator {
         }
         let sharers = [(member_id.to_owned(), Sharing::Holds)].into();
         self.set_sharers(step, group, key, sharers);
-        self.grant(step, group, key, member_id, epoch, &SlotSet::all());
+        let refused = self.grant(step, group, key, member_id, epoch, &SlotSet::all());
+        if let Some(why @ cursor::Refusal::NoId) = refused {
+            self.end_division(step, group, key, &why.to_string());
+            self.set_sharers(step, group, key, Sharers::new());
+        }
     }
 
     /// Makes the cursor plain again if that is exact and nobody reads slices of it. Says whether it is plain now.
@@ -184,6 +188,7 @@ impl Coordinator {
                 .is_some_and(|made| made.is_ok())
     }
 
+    /// Returns why not, if it was refused.
     fn grant(
         &mut self,
         step: &mut Step<'_>,
@@ -192,7 +197,7 @@ impl Coordinator {
         member_id: &str,
         epoch: i32,
         slots: &SlotSet,
-    ) {
+    ) -> Option<cursor::Refusal> {
         let granted = self.edit_cursor(step, group, key, |edit| edit.grant(member_id, epoch, slots));
         match granted {
             Some(Ok(_)) => {
@@ -201,15 +206,16 @@ impl Coordinator {
                     .division_mut(group, key)
                     .returned_ms
                     .remove(member_id);
+                None
             }
-            Some(Err(refusal)) => step.notice(
-                group,
-                format!(
-                    "member {member_id} gets nothing of partition {} for now: {refusal}",
-                    key.1
-                ),
-            ),
-            None => {}
+            Some(Err(refusal)) => {
+                let partition = key.1;
+                let text =
+                    format!("member {member_id} gets nothing of partition {partition} for now: {refusal}");
+                step.notice(group, text);
+                Some(refusal)
+            }
+            None => None,
         }
     }
 
