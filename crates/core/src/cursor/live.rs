@@ -164,7 +164,8 @@ impl Live {
         let Some(found) = self.slice(name, slice.id).filter(|found| found.is_known) else {
             return slice.to.is_none_or(|to| from < to).then_some(from);
         };
-        // What was handed out and was searched in vain since, was deleted: nobody can do it any more.
+        // What was handed out and was searched in vain since, was deleted: nobody can do it any more. The search began where
+        // the member was, which may be ahead of what it has committed.
         let from = found.unsearched(from);
         if found.block.is_some_and(|block| block.until > from) {
             return Some(from);
@@ -173,7 +174,8 @@ impl Live {
         let mut left = found
             .records
             .iter()
-            .filter(|r| r.offset >= from && slots.contains(r.slot));
+            .filter(|r| r.offset >= from && slots.contains(r.slot))
+            .filter(|r| found.unsearched(r.offset) == r.offset);
         // What was searched behind a part that was skipped counts as soon as that part is done.
         let known = found.unsearched(found.known.max(from));
         let beyond = match slice.to {

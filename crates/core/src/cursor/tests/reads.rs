@@ -211,6 +211,22 @@ fn what_was_handed_out_and_is_not_found_any_more_is_nobodys_to_do() {
     assert_eq!(bench.outside(), 3, "whoever comes next begins there");
 }
 
+/// The same if it does not begin where it committed, as one that goes on behind a batch's header.
+#[test]
+fn what_is_not_found_by_one_who_is_ahead_of_its_commits_is_nobodys_to_do() {
+    let mut bench = Bench::held(&[0, 1, 0, 0]);
+    bench.release("a", &half(1)).unwrap();
+    bench.fetch(2, 0, 3);
+    bench.commit("a", 2, 1);
+    let undone = |bench: &Bench| bench.divided().undone_from(&bench.live, bench.chain("a").0);
+    assert_eq!(undone(&bench), Some(2));
+    let Found::Read(plan) = bench.locate(2, 2) else {
+        panic!()
+    };
+    bench.step(|step| step.memo(&plan, 3));
+    assert_eq!(undone(&bench), Some(3));
+}
+
 #[test]
 fn offset_fetch_answers_the_oldest_open_slice() {
     let mut bench = Bench::held(&[0, 1, 0, 1]);
