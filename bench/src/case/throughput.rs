@@ -42,6 +42,11 @@ pub(crate) fn producers(
         record_bytes: 100,
         ..one.clone()
     };
+    // What a Java producer puts in a batch as it comes: batch.size is 16 KiB.
+    let usual = Load {
+        records_per_batch: 15,
+        ..one.clone()
+    };
     let lone = one.clone().lone();
     let cases = [
         ("p1", "P1 P3 P4 U1", one.clone()),
@@ -68,6 +73,23 @@ pub(crate) fn producers(
             Load {
                 partitions: 256,
                 ..small
+            },
+        ),
+        ("p4_usual", "P4", usual.clone()),
+        (
+            "p4_usual_16",
+            "P4",
+            Load {
+                partitions: 16,
+                ..usual.clone()
+            },
+        ),
+        (
+            "p4_usual_256",
+            "P4",
+            Load {
+                partitions: 256,
+                ..usual
             },
         ),
         ("p5", "P5", lone.clone()),
