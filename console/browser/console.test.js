@@ -112,6 +112,52 @@ test("offsets are reset after it was shown what that does", { timeout: 60_000 },
   assert.deepEqual(faults, []);
 });
 
+test("a topic in queue mode says which queues are written and read, what comes next, and who has not read what", { timeout: 120_000 }, async () => {
+  const long = "the-group-of-" + "a-service-with-a-very-long-name-".repeat(8).slice(0, 236);
+  assert.equal(long.length, 249, "the longest that Kafka takes for a topic");
+  const quick = ["-c", "elastic.queues.write.delay.ms=4000", "-c", "elastic.queues.shrink.grace.ms=300"];
+  await broker.run(["topic", "create", "tasks", "-p", "16", "-c", "elastic.mode=queues", ...quick]);
+  const { page, faults, close } = await open(browser, `${broker.url}/#/topics/tasks`);
+  const queues = page.getByRole("region", { name: "Queues", exact: true });
+  await queues.getByText("No group with members reads it").waitFor();
+  await queues.getByRole("img", { name: /^queue 0 is written and read; clients see 16$/ }).waitFor();
+  await queues.getByText("1 written · 1 read · 16 seen by clients").waitFor();
+
+  const members = [1, 2, 3].map(() => broker.member("tasks", long, 4_000));
+  await queues.getByText(/Consumers have queues 1 to 2 already; producers write to them in \d/).waitFor();
+  await queues.getByText("3 written · 3 read · 16 seen by clients").waitFor();
+  await queues.getByText("3 consumers").waitFor();
+  members.push(broker.member("tasks", "slow", 1));
+  await broker.run(["produce", "tasks", "--input", "kv"], records(RECORDS));
+  await queues.getByRole("img", { name: /^the-group-of-.* has [\d,]+ unread: [\d,]+ in queue 0, [\d,]+ in queue 1, [\d,]+ in queue 2$/ }).waitFor();
+  await Promise.all(members.splice(0, 2).map((member) => member.leave()));
+  await queues.getByText(/Nothing is written to queues 1 to 2 any more; they go in \d+ min if every group has read them/).waitFor();
+  await queues.getByText(/[1-9][\d,]* of them in queues that go/).first().waitFor();
+  await queues.getByText(/Group .* has [\d,]+ unread records in queue 1\./).waitFor();
+  await queues.getByRole("img", { name: /queues 1 to 2: not written any more/ }).waitFor();
+  assert.match(await page.getByRole("term").filter({ hasText: "Partitions" }).locator("..").textContent(), /16.*1 written, 3 read/);
+
+  // Names of that length leave room for what is said of them; whole they are in the text.
+  const decided = page.getByRole("region", { name: "Decisions about the queues" });
+  const sentence = decided.locator(".words", { hasText: `since the largest group, ${long}, has 3 instances` });
+  await sentence.first().waitFor();
+  const { height } = await sentence.first().boundingBox();
+  assert.ok(height < 70, `a decision takes ${height} pixels`);
+  await queues.getByRole("link", { name: long, exact: true }).waitFor();
+  assert.deepEqual(await nameless(page), []);
+  await shots(page, "queues");
+  await page.goto(`${broker.url}/#/decisions`);
+  await page.locator(".decisions li", { hasText: `largest group, ${long}` }).first().waitFor();
+  const widths = await page.evaluate(() => [document.documentElement.scrollWidth, window.innerWidth]);
+  assert.ok(widths[0] <= widths[1], `the page is ${widths[0]} wide in a window of ${widths[1]}`);
+  await shots(page, "decisions");
+  await Promise.all(members.map((member) => member.leave()));
+  await broker.run(["topic", "delete", "tasks"]);
+  await broker.run(["group", "delete", long, "slow"]);
+  await close();
+  assert.deepEqual(faults, []);
+});
+
 test("what is not there is said, with nothing beside it to press", { timeout: 60_000 }, async () => {
   const { page, faults, close } = await open(browser, `${broker.url}/#/groups/nobody`);
   await page.getByText('There is no group "nobody"').waitFor();

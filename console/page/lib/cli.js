@@ -25,6 +25,7 @@ export const cli = {
   },
   pause: (group) => line("group", "pause", group),
   resume: (group) => line("group", "resume", group),
+  queues: (topic) => line("topic", "queues", topic, "--explain"),
   topic: (topic) => line("topic", "describe", topic),
   reset: (group, order) => line("group", "reset", group, "--topic", scope(order), ...target(order.to), ...execute(order)),
   consume: (topic, query) => {

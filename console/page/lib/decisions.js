@@ -15,7 +15,8 @@ export function merge(known, news) {
 
 /** The same refusal is one entry of the broker's log, under the number of its newest time. */
 function key(one) {
-  if (one.outcome !== "refused") return `d${one.group}\u0000${one.seq}`;
+  // The decisions about the queues of topics are numbered for each topic.
+  if (one.outcome !== "refused") return `d${one.group}\u0000${one.topic}\u0000${one.seq}`;
   return `r${[one.group, one.topic, one.partition, one.reason, one.from ?? ""].join("\u0000")}`;
 }
 

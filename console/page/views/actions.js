@@ -5,12 +5,15 @@ import { cli } from "../lib/cli.js";
 import { sentence } from "../lib/decisions.js";
 import { h, text as put } from "../lib/dom.js";
 import * as text from "../lib/format.js";
+import { say } from "../lib/names.js";
 import { field, select, toast } from "../lib/parts.js";
 
 /** Shows a dialog; it is gone once it is closed. */
 function open(title, ...content) {
   const id = "dialog-title";
-  const form = h("form", { method: "dialog" }, h("h2", { id }, title), ...content);
+  const heading = h("h2", { id });
+  say(heading, title);
+  const form = h("form", { method: "dialog" }, heading, ...content);
   const dialog = h("dialog", { "aria-labelledby": id, on: { close: () => dialog.remove() } }, form);
   document.body.append(dialog);
   dialog.showModal();
@@ -113,7 +116,9 @@ function spoken(one, owners) {
 function show(result, decisions, owners) {
   const lines = decisions.map((one) => {
     const tone = one.outcome === "decided" ? "good" : "warn";
-    return h("p", {}, h("span", { class: `badge ${tone}` }, one.outcome === "decided" ? one.kind : "refused"), " ", spoken(one, owners));
+    const words = h("span", { title: one.text });
+    say(words, spoken(one, owners), [one.group, ...owners.ids().map((id) => owners.name(id))]);
+    return h("p", {}, h("span", { class: `badge ${tone}` }, one.outcome === "decided" ? one.kind : "refused"), " ", words);
   });
   result.replaceChildren(...(lines.length > 0 ? lines : [h("p", { class: "quiet" }, "There is nothing to do.")]));
 }

@@ -4,13 +4,14 @@ import { cli } from "../lib/cli.js";
 import { label, sentence, tone } from "../lib/decisions.js";
 import { attribute, h, keyed, text as put } from "../lib/dom.js";
 import * as text from "../lib/format.js";
+import { say } from "../lib/names.js";
 import { link, panel } from "../lib/parts.js";
 
 /** A list, newest first: {element, update(decisions, now)}. */
-export function decisionList({ withGroup = false, max = 100, name = (id) => text.brief(id), ids = () => [] } = {}) {
+export function decisionList({ withGroup = false, withTopic = true, max = 100, name = (id) => text.brief(id), ids = () => [] } = {}) {
   const list = h("ol", { class: "decisions" });
   const empty = h("p", { class: "empty" }, "Nothing was decided yet.");
-  const fill = keyed(list, (one) => `${one.group}/${one.seq}/${one.outcome}`, () => item(withGroup, name, ids));
+  const fill = keyed(list, (one) => `${one.group}/${one.topic}/${one.seq}/${one.outcome}`, () => item({ withGroup, withTopic, name, ids }));
   return {
     element: h("div", {}, list, empty),
     update(decisions) {
@@ -21,7 +22,7 @@ export function decisionList({ withGroup = false, max = 100, name = (id) => text
   };
 }
 
-function item(withGroup, name, ids) {
+function item({ withGroup, withTopic, name, ids }) {
   const time = h("time");
   const badge = h("span");
   const group = h("a");
@@ -37,10 +38,11 @@ function item(withGroup, name, ids) {
       attribute(time, "title", text.stamp(one.time_ms));
       put(badge, label(one, text));
       attribute(badge, "class", `badge tone-${tone(one)}`);
-      put(group, one.group);
+      say(group, one.group, [one.group]);
       if (one.group) attribute(group, "href", link.group(one.group));
-      put(place, one.topic === "" ? "" : one.partition < 0 ? one.topic : `${one.topic}:${one.partition}`);
-      put(words, sentence(one, name, ids()));
+      const at = one.topic === "" ? "" : one.partition < 0 ? one.topic : `${one.topic}:${one.partition}`;
+      say(place, withTopic ? at : "", [at]);
+      say(words, sentence(one, name, ids()), [one.group, ...ids().map(name)]);
       attribute(words, "title", one.text);
     },
   };

@@ -174,7 +174,7 @@ function offsetsPanel(name) {
     caption: "Committed offsets",
     key: (row) => `${row.topic}/${row.partition}`,
     columns: [
-      { title: "Topic", value: (row) => row.topic, show: (row) => row.topic, href: (row) => link.topic(row.topic) },
+      { title: "Topic", value: (row) => row.topic, show: (row) => row.topic, href: (row) => link.topic(row.topic), hover: (row) => row.topic, className: "cut" },
       { title: "Partition", number: true, value: (row) => row.partition, show: (row) => text.count(row.partition) },
       { title: "Committed", number: true, value: (row) => row.committed, show: (row) => text.count(row.committed) },
       { title: "End", number: true, value: (row) => row.log_end, show: (row) => text.count(row.log_end) },

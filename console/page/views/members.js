@@ -3,6 +3,7 @@
 import { h, text as put, attribute } from "../lib/dom.js";
 import * as text from "../lib/format.js";
 import { drainMs, drainWords } from "../lib/load.js";
+import { say } from "../lib/names.js";
 import { table } from "../lib/table.js";
 import { chip } from "./partitions.js";
 
@@ -43,7 +44,7 @@ export function memberTable() {
 
 function name(cell, row, owners) {
   if (cell.childElementCount === 0) cell.append(chip(row.member, owners), " ", h("span"));
-  put(cell.lastChild, row.client_id || text.brief(row.member));
+  say(cell.lastChild, row.client_id || text.brief(row.member), [row.client_id]);
 }
 
 function state(cell, row) {

@@ -3,6 +3,7 @@
 import { attribute, children, h, keyed, text as put } from "../lib/dom.js";
 import * as text from "../lib/format.js";
 import { drainMs, drainWords } from "../lib/load.js";
+import { say } from "../lib/names.js";
 import { badge } from "../lib/parts.js";
 import * as slots from "../lib/slots.js";
 
@@ -62,7 +63,7 @@ function picture(context) {
       const unread = partition.bands?.unread ?? null;
       const bands = unread?.length ?? 256;
       const of = slots.bandOwners(partition, bands);
-      put(name, `${partition.topic}:${partition.partition}`);
+      say(name, `${partition.topic}:${partition.partition}`);
       describe(form, partition);
       tell(facts, partition, context);
       attribute(svg, "viewBox", `0 0 ${bands} ${TALL + STRIP + 2}`);
@@ -174,7 +175,7 @@ function bandWords(now, band, owners) {
 /** Partitions without a picture, in a row each. */
 export function partitionColumns(context) {
   return [
-    { title: "Partition", value: (row) => `${row.topic}:${row.partition}`, show: (row) => `${row.topic}:${row.partition}` },
+    { title: "Partition", value: (row) => `${row.topic}:${row.partition}`, draw: (cell, row) => say(cell, `${row.topic}:${row.partition}`) },
     {
       title: "Read by",
       value: (row) => row.shares.length,

@@ -7,6 +7,7 @@ import * as text from "../lib/format.js";
 import { badge, link, panel, tiles } from "../lib/parts.js";
 import { table } from "../lib/table.js";
 import { messagesPanel } from "./messages.js";
+import { queuesPanels } from "./queues.js";
 
 const EVERY_MS = 5000;
 
@@ -36,7 +37,7 @@ export function topicView(app, name) {
     sort: [1, -1],
     empty: "No group has committed offsets in it.",
     columns: [
-      { title: "Group", value: (row) => row.group, show: (row) => row.group, href: (row) => link.group(row.group), className: "cut" },
+      { title: "Group", value: (row) => row.group, show: (row) => row.group, href: (row) => link.group(row.group), hover: (row) => row.group, className: "cut" },
       { title: "Lag", number: true, value: (row) => row.lag, show: (row) => text.count(row.lag) },
       { title: "Partitions", number: true, value: (row) => row.partitions, show: (row) => text.count(row.partitions) },
     ],
@@ -56,15 +57,22 @@ export function topicView(app, name) {
   });
   configs.body.append(configRows.element);
   const messages = messagesPanel(name);
+  const queues = queuesPanels(name);
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const heading = h("div", { class: "heading" }, h("h1", {}, name), badges);
   const columns = h("div", { class: "columns" }, h("div", { class: "stack" }, partitions.element), h("div", { class: "stack" }, readers.element, configs.element));
   const parts = [sums.element, columns, messages.element];
   let topic = null;
+  let inQueues = null;
+  let loadedAt = 0;
+  /** The latest decision about its queues that is known. */
+  let decided = 0;
 
   async function load() {
     try {
       topic = await get(["topics", name]);
+      inQueues = topic.mode === "queues" ? await get(["topics", name, "queues"]).catch(() => null) : null;
+      loadedAt = app.now();
       problem.hidden = true;
       for (const part of parts) part.hidden = false;
       messages.show(topic);
@@ -85,7 +93,9 @@ export function topicView(app, name) {
     configRows.update(all.checked ? topic.configs : topic.configs.filter((one) => one.source !== "default"));
     badges.replaceChildren(badge(`elastic.mode=${topic.mode}`, topic.mode === "off" ? "" : "accent"));
     const sum = (value) => topic.partitions.reduce((total, one) => total + value(one), 0);
-    sums.set("Partitions", text.count(topic.partition_count));
+    sums.set("Partitions", text.count(topic.partition_count), inQueues ? `${text.count(inQueues.write)} written, ${text.count(inQueues.read)} read` : "");
+    if (inQueues) queues.show(inQueues, loadedAt);
+    else queues.hide();
     sums.set("Records", text.short(sum((one) => one.log_end - one.log_start)));
     sums.set("Size", text.bytes(sum((one) => one.bytes)));
     sums.set("Groups", text.count(topic.readers.length + topic.readers_left_out));
@@ -96,10 +106,16 @@ export function topicView(app, name) {
   const timer = setInterval(load, EVERY_MS);
   return {
     title: name,
-    element: [heading, problem, sums.element, columns, messages.element],
+    element: [heading, problem, sums.element, queues.element, columns, messages.element],
     update(state) {
       const row = state.overview?.topics.find((one) => one.topic === name);
       sums.set("In", text.rate(row?.in_rate));
+      queues.update(app.now());
+      const latest = state.decisions.findLast((one) => one.topic === name && one.partition < 0)?.seq ?? 0;
+      if (latest > decided) {
+        decided = latest;
+        load();
+      }
     },
     close: () => clearInterval(timer),
   };

@@ -185,6 +185,31 @@ mod tests {
         assert!(seen > 0);
     }
 
+    /// "invalid digit found in string" helps nobody.
+    #[test]
+    fn every_flag_that_takes_a_number_says_which() {
+        fn check(command: &clap::Command, path: &[String], seen: &mut usize) {
+            let path = [path, &[command.get_name().to_owned()]].concat();
+            for flag in command.get_arguments().filter_map(clap::Arg::get_long) {
+                let line = path.iter().cloned().chain([format!("--{flag}=12x")]);
+                let Err(error) = Cli::command().try_get_matches_from(line) else {
+                    continue;
+                };
+                if error.kind() == clap::error::ErrorKind::ValueValidation {
+                    let text = error.to_string();
+                    assert!(text.contains(": ") && !text.contains("invalid digit"), "{text}");
+                    *seen += 1;
+                }
+            }
+            command
+                .get_subcommands()
+                .for_each(|child| check(child, &path, seen));
+        }
+        let mut seen = 0;
+        check(&Cli::command(), &[], &mut seen);
+        assert!(seen > 20, "{seen}");
+    }
+
     /// Every command that a person types has an explanation and fits on a screen's width.
     #[test]
     fn every_command_is_explained() {

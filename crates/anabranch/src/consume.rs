@@ -31,6 +31,7 @@ use self::printed::Printed;
 use self::unreadable::Unreadable;
 use crate::client::{Admin, Connection, DEBUG_FETCH, as_clause, no_answer, setup_error, text_of};
 use crate::failure::{Failure, Outcome};
+use crate::number::number;
 use crate::output::{self, Format};
 
 const EXAMPLES: &str = "\
@@ -62,14 +63,15 @@ pub(crate) struct Args {
     )]
     from: From,
     /// Stop after this many records.
-    #[arg(short = 'n', long, visible_short_alias = 'c', value_name = "N")]
+    #[arg(short = 'n', long, visible_short_alias = 'c', value_name = "N",
+          value_parser = number("a whole number of records", 0u64..))]
     count: Option<u64>,
     /// Stop at the end of the topic as it is now, instead of waiting for more.
     #[arg(short = 'e', long)]
     until_end: bool,
     /// Only this partition; may be given several times.
     #[arg(short, long = "partition", value_name = "N", conflicts_with = "group",
-          allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
+          allow_negative_numbers = true, value_parser = number("the number of a partition", 0i32..))]
     partitions: Vec<i32>,
     /// Read as a member of this group, and commit what was printed.
     #[arg(short, long, value_parser = clap::builder::NonEmptyStringValueParser::new())]

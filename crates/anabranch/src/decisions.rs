@@ -6,6 +6,7 @@ use anabranch_server::admin::model::{Decision, Decisions, Verdict};
 
 use crate::client::{AdminApi, AdminUrl, Wanted};
 use crate::failure::{Failure, Outcome};
+use crate::number::number;
 use crate::output::{self, Format};
 use crate::time::format_time_ms;
 
@@ -28,7 +29,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     group: Option<String>,
     /// How many of the latest decisions are shown.
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = number("a whole number of decisions", 1..=1_000u32))]
     limit: u32,
     /// Then wait for more, until Ctrl-C.
     #[arg(short, long)]

@@ -42,6 +42,7 @@ use self::screen::Screen;
 use self::workload::{KeyOf, Workload};
 use crate::client::{AdminUrl, Connection, Early, property};
 use crate::failure::{Failure, Outcome};
+use crate::number::number;
 use crate::output::grouped;
 use crate::output::{self, Format};
 use crate::produce::unescape;
@@ -96,25 +97,25 @@ pub(crate) struct Args {
     )]
     mode: Mode,
     /// How many members come.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = number("a whole number of members", 1..=64u32))]
     members: u32,
     /// How many records are written; of a file, the first so many lines [default: enough for all members, or all lines].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", value_parser = number("a whole number of records", 1..=10_000_000u32))]
     records: Option<u32>,
     /// How many keys they have.
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = number("a whole number of keys", 1..=1_000_000u32))]
     keys: u32,
     /// How uneven the keys are: the share of the key of rank r falls as 1/r^S.
     #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = exponent)]
     zipf: f64,
     /// How long the work on a record takes, microseconds.
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(0..=60_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = number("a whole number of microseconds", 0..=60_000_000u64))]
     cost_us: u64,
     /// Write the lines of this file instead.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["keys", "zipf"])]
     input: Option<PathBuf>,
     /// The key of a line is this column, counted from 1; without this and --key-regex, the line is its own key.
-    #[arg(long, value_name = "N", requires = "input", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", requires = "input", value_parser = number("a whole number of columns", 1u16..))]
     key_column: Option<u16>,
     /// What separates columns; \t is a tab.
     #[arg(long, value_name = "TEXT", default_value = ",")]

@@ -29,6 +29,7 @@ mod health;
 mod help;
 mod interrupt;
 mod names;
+mod number;
 mod output;
 mod produce;
 mod record;

@@ -1,5 +1,6 @@
 //! What commands print: tables for people, JSON for scripts, and messages on standard error.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 
 use clap::ValueEnum;
@@ -127,11 +128,11 @@ pub(crate) fn plural(count: u64, one: &str) -> String {
 }
 
 /// A number with commas between thousands.
-pub(crate) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: impl Display) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) && text != "-" {
             text.push(',');
         }
         text.push(digit);

@@ -27,8 +27,9 @@ use rdkafka::util::Timeout;
 use self::input::{Input, Reading, Records};
 pub(crate) use self::tally::Tally;
 use self::tally::{Summary, no_topic};
-use crate::client::{Connection, DEBUG_PRODUCE, no_broker, setup_error};
+use crate::client::{Connection, DEBUG_PRODUCE, Silence, metadata, no_broker, setup_error};
 use crate::failure::{Failure, Outcome, reason};
+use crate::number::number;
 use crate::output::Format;
 use crate::record::{Header, Record};
 
@@ -72,7 +73,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     key: Option<String>,
     /// The partition of all records, instead of one chosen by the key.
-    #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(0..))]
+    #[arg(short, long, value_name = "N", allow_negative_numbers = true, value_parser = number("the number of a partition", 0i32..))]
     partition: Option<i32>,
     /// A header of all records; may be given several times.
     #[arg(short = 'H', long = "header", value_name = "NAME=VALUE", value_parser = header)]
@@ -237,14 +238,16 @@ fn refuse_unknown(producer: &Sender, args: &Args) -> Outcome {
     if args.connection.may_create_topics() {
         return Ok(());
     }
-    let asked = producer
-        .client()
-        .fetch_metadata(Some(&args.topic), args.connection.timeout());
-    // A broker that does not answer is found, and told about, with the first record.
-    let Ok(metadata) = asked else {
-        let reason = producer.context().last_connection_error();
-        let failure = reason.and_then(|reason| no_broker(args.connection.broker(), &reason));
-        return failure.map_or(Ok(()), Err);
+    let (broker, timeout) = (args.connection.broker(), args.connection.timeout());
+    let reason = || producer.context().last_connection_error();
+    let metadata = match metadata(producer.client(), Some(&args.topic), broker, timeout, reason) {
+        Ok(metadata) => metadata,
+        Err(Silence::Foreign(failure)) => return Err(failure),
+        // A broker that does not answer is found, and told about, with the first record.
+        Err(Silence::Failed(_)) => {
+            let failure = reason().and_then(|reason| no_broker(broker, &reason));
+            return failure.map_or(Ok(()), Err);
+        }
     };
     let unknown = sys::rd_kafka_resp_err_t::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
     let is_unknown = metadata

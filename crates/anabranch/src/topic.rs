@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::client::{Admin, AdminUrl, ApiError, ConfigChange, Connection, NewTopic};
 use crate::failure::{Failure, Outcome};
+use crate::number::number;
 use crate::output::{self, Format, Table};
 
 const EXAMPLES: &str = "\
@@ -59,10 +60,10 @@ struct CreateArgs {
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
     /// How many partitions; the broker's num.partitions if not given.
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = number("a whole number of partitions", 1i32..))]
     partitions: Option<i32>,
     /// How many replicas; the broker's default if not given.
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(short, long, value_name = "N", value_parser = number("a whole number of replicas", 1i32..=32_767))]
     replicas: Option<i32>,
     /// A setting of the topic; may be given several times.
     #[arg(short, long = "config", value_name = "KEY=VALUE", value_parser = assignment)]
@@ -94,7 +95,7 @@ struct AlterArgs {
 #[group(required = true, multiple = true)]
 struct Changes {
     /// Raise the number of partitions to this. Messages stay where they are.
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = number("a whole number of partitions", 1usize..))]
     partitions: Option<usize>,
     /// Set a setting of the topic; may be given several times.
     #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]

@@ -54,8 +54,10 @@ static FILES: &[File] = files! {
     "/console/lib/history.js" SCRIPT "lib/history.js";
     "/console/lib/live.js" SCRIPT "lib/live.js";
     "/console/lib/load.js" SCRIPT "lib/load.js";
+    "/console/lib/names.js" SCRIPT "lib/names.js";
     "/console/lib/owners.js" SCRIPT "lib/owners.js";
     "/console/lib/parts.js" SCRIPT "lib/parts.js";
+    "/console/lib/queues.js" SCRIPT "lib/queues.js";
     "/console/lib/slots.js" SCRIPT "lib/slots.js";
     "/console/lib/table.js" SCRIPT "lib/table.js";
     "/console/views/actions.js" SCRIPT "views/actions.js";
@@ -67,6 +69,7 @@ static FILES: &[File] = files! {
     "/console/views/messages.js" SCRIPT "views/messages.js";
     "/console/views/overview.js" SCRIPT "views/overview.js";
     "/console/views/partitions.js" SCRIPT "views/partitions.js";
+    "/console/views/queues.js" SCRIPT "views/queues.js";
     "/console/views/topic.js" SCRIPT "views/topic.js";
 };
 

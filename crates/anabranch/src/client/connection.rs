@@ -191,15 +191,10 @@ impl Connection {
 
     /// The broker list with ports, if at least one of its addresses accepts a connection.
     fn reach(&self) -> Outcome<String> {
-        let servers: Vec<(String, u16)> = self
-            .broker()
-            .split(',')
-            .map(split_server)
-            .collect::<Result<_, _>>()
-            .map_err(|why| {
-                Failure::usage(format!("--bootstrap {}: {why}", self.broker()))
-                    .hint("write HOST:PORT, for example 127.0.0.1:9092")
-            })?;
+        let servers = servers_of(self.broker()).map_err(|why| {
+            Failure::usage(format!("--bootstrap {}: {why}", self.broker()))
+                .hint("write HOST:PORT, for example 127.0.0.1:9092")
+        })?;
         let mut refusals = Vec::new();
         for (host, port) in &servers {
             match connect(host, *port, self.timeout().min(CONNECT_TIMEOUT)) {
@@ -220,6 +215,11 @@ impl Connection {
         };
         Err(Failure::unreachable(refusals.join("; ")).hint(hint))
     }
+}
+
+/// Hosts and ports of a list that is separated by commas.
+pub(super) fn servers_of(broker: &str) -> Result<Vec<(String, u16)>, String> {
+    broker.split(',').map(split_server).collect()
 }
 
 /// Splits `HOST[:PORT]`; an IPv6 address stays in its brackets, as librdkafka wants it.
@@ -256,7 +256,7 @@ fn bare(host: &str) -> &str {
 }
 
 /// Opens a connection to the first address of the host that takes one.
-fn connect(host: &str, port: u16, timeout: Duration) -> Result<TcpStream, String> {
+pub(super) fn connect(host: &str, port: u16, timeout: Duration) -> Result<TcpStream, String> {
     let addresses: Vec<SocketAddr> = (bare(host), port)
         .to_socket_addrs()
         .map_err(|_| "the host name cannot be resolved".to_owned())?

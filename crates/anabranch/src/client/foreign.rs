@@ -1,4 +1,7 @@
-//! What is at an address where librdkafka found no Kafka broker, from what it says about the connection.
+//! What is at an address where librdkafka found no Kafka broker, from what it says about the connection, or from how the other
+//! side greets.
+
+use crate::failure::Failure;
 
 /// Something else than a Kafka broker, in words, and what to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,6 +13,11 @@ pub(super) struct Foreign {
 const HTTP: Foreign = Foreign {
     what: "an HTTP server answers there, no Kafka broker",
     remedy: "name the port for Kafka clients, 9092 as a rule; 9099 is Anabranch's HTTP listener, the console",
+};
+
+const TLS: Foreign = Foreign {
+    what: "the listener there speaks TLS",
+    remedy: "this program speaks no TLS: name a listener without it",
 };
 
 const OTHER: Foreign = Foreign {
@@ -35,6 +43,21 @@ impl Foreign {
             [b'H', b'T', b'T', b'P'] => HTTP,
             _ => OTHER,
         })
+    }
+
+    /// Reads the first four bytes of the answer to the beginning of a TLS handshake: a record with a handshake or an alert, the
+    /// version behind it.
+    pub(super) fn greeting(bytes: [u8; 4]) -> Option<Foreign> {
+        match bytes {
+            [21 | 22, 3, 0..=4, _] => Some(TLS),
+            [b'H', b'T', b'T', b'P'] => Some(HTTP),
+            _ => None,
+        }
+    }
+
+    /// The failure of a command that was to talk to `broker`.
+    pub(super) fn failure(self, broker: &str) -> Failure {
+        Failure::unreachable(format!("cannot use {broker}: {}", self.what)).hint(self.remedy)
     }
 }
 

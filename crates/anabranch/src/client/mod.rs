@@ -6,6 +6,7 @@
 //!                     ->  native::Admin: administrative requests, typed and safe
 //!                     ->  sizes(): the one request that librdkafka lacks
 //! retried, foreign        what librdkafka tries again without a word; who it is that answers
+//! probe                   asks who that is, once the first attempt has failed
 //! AdminUrl (flag)     ->  http::AdminApi: slices and decisions, from the broker's HTTP listener
 //! ```
 
@@ -15,6 +16,7 @@ mod http;
 mod log_dirs;
 mod message;
 mod native;
+mod probe;
 mod retried;
 mod watch;
 
@@ -25,6 +27,7 @@ pub(crate) use native::{
     Admin, ApiError, ConfigChange, ConfigEntry, GroupDescription, GroupMember, NewTopic, Node, OffsetSpec,
     PartitionDescription, PartitionOffset, TopicDescription, TopicPartition,
 };
+pub(crate) use probe::{Silence, metadata};
 pub(crate) use retried::{DEBUG_FETCH, DEBUG_PRODUCE, FetchRefusal, produce_refusal};
 pub(crate) use watch::Watch;
 
@@ -61,9 +64,7 @@ pub(crate) fn no_answer(broker: &str, timeout: Duration, last_error: Option<Stri
 /// The failure if it is something else than a Kafka broker that answers, by what was said about a connection last: trying again
 /// is no use.
 pub(crate) fn no_broker(broker: &str, reason: &str) -> Option<Failure> {
-    let foreign = Foreign::of(reason)?;
-    let failure = Failure::unreachable(format!("cannot use {broker}: {}", foreign.what));
-    Some(failure.hint(foreign.remedy))
+    Some(Foreign::of(reason)?.failure(broker))
 }
 
 /// What librdkafka says of an error code.

@@ -6,6 +6,7 @@ use crate::client::{AdminApi, Wanted};
 use crate::decisions;
 use crate::failure::{Failure, Outcome};
 use crate::names::{name_of, with_names};
+use crate::number::number;
 use crate::output::{self, Format, plural};
 
 /// Which part of which group is to be divided or united.
@@ -34,7 +35,7 @@ pub(crate) struct ExplainArgs {
     /// The group.
     group: String,
     /// How many of the latest decisions are shown.
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = number("a whole number of decisions", 1..=1_000u32))]
     limit: u32,
 }
 

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{find, group_failure};
 use crate::client::{Admin, OffsetSpec, PartitionOffset, TopicPartition};
 use crate::failure::{Failure, Outcome};
+use crate::number::number;
 use crate::output::{self, Format, Table};
 use crate::time::{now_ms, parse_time_ms};
 
@@ -46,13 +47,13 @@ struct TargetArgs {
     #[arg(long)]
     to_latest: bool,
     /// To this offset, or the nearest that exists.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..))]
+    #[arg(long, value_name = "N", value_parser = number("an offset", 0i64..))]
     to_offset: Option<i64>,
     /// To the first message that is not older than this: 2026-01-31T12:00:00Z, milliseconds since 1970, or -1h.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to_datetime: Option<String>,
     /// Forward by N messages, or back if negative.
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = number::<i64>("a whole number of messages", ..))]
     shift_by: Option<i64>,
 }
 

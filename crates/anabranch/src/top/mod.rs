@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use crate::client::AdminUrl;
 use crate::failure::{Failure, Outcome};
+use crate::number::number;
 use crate::output::{self, Format};
 
 use picture::{Picture, Sampler};
@@ -51,7 +52,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     group: Option<String>,
     /// Seconds between two looks at the broker.
-    #[arg(short, long, value_name = "SECONDS", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 2, value_parser = number("a whole number of seconds", 1..=3_600u64))]
     interval: u64,
     /// Print one picture and end; also where the output is no terminal.
     #[arg(long)]

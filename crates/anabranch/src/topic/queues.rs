@@ -1,11 +1,14 @@
 //! `anabranch topic queues`: how many queues of a topic are written and read, why, and what an operator wants.
 
-use anabranch_server::admin::model::Queues;
+use anabranch_server::admin::model::{QueueGroup, Queues};
 
 use crate::client::AdminApi;
 use crate::decisions;
 use crate::failure::Outcome;
 use crate::output::{self, Format, Table};
+
+/// Queues with unread records that a group's line has room for.
+const QUEUES_SHOWN: usize = 8;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -58,13 +61,14 @@ fn text(queues: &Queues, explain: bool) -> String {
     if queues.groups.is_empty() {
         text.push_str("No group with members reads it.\n");
     } else {
-        let mut table = Table::new(&["GROUP", "INSTANCES", "COUNTS", "UNREAD"]);
+        let mut table = Table::new(&["GROUP", "INSTANCES", "COUNTS", "UNREAD", "QUEUE:UNREAD"]);
         for group in &queues.groups {
             table.row(vec![
                 group.group.clone(),
                 group.instances.to_string(),
                 if group.counts { "yes" } else { "no" }.to_owned(),
                 group.unread.to_string(),
+                by_queue(group),
             ]);
         }
         text.push_str(&table.render());
@@ -74,6 +78,22 @@ fn text(queues: &Queues, explain: bool) -> String {
         text.push_str(&decisions::lines(&queues.decisions));
     }
     text
+}
+
+/// The first queues with unread records, and how many records those are.
+fn by_queue(group: &QueueGroup) -> String {
+    let shown = group.unread_in.iter().take(QUEUES_SHOWN);
+    let mut words: Vec<String> = shown
+        .map(|unread| format!("{}:{}", unread.queue, unread.records))
+        .collect();
+    let further = group.unread_in.len().saturating_sub(QUEUES_SHOWN) as u64 + group.unread_left_out;
+    if further > 0 {
+        words.push(format!("and {further} more"));
+    }
+    if words.is_empty() {
+        words.push("-".to_owned());
+    }
+    words.join(" ")
 }
 
 /// What is so now, and what is waited for.

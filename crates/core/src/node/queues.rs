@@ -7,6 +7,7 @@ use crate::config::Values;
 use crate::elastic::{ElasticKeys, Mode};
 use crate::group::{Coordinator, QueueReader, QueueReaders};
 use crate::ids::{Now, TopicId};
+use crate::limits::ADMIN_ROWS_MAX;
 use crate::meta::{Command, State, Topic};
 use crate::queues::{Blocked, Change, Moment, QueueSettings, Queues, Watch, Wish};
 use anabranch_wire::ErrorCode;
@@ -52,6 +53,10 @@ pub struct QueueGroup {
     pub counts: bool,
     /// Records that it has not read, of all ids.
     pub unread: u64,
+    /// The same by id, rising, where there are any: of all groups together at most [`ADMIN_ROWS_MAX`], the first.
+    pub unread_in: Vec<(u32, u64)>,
+    /// Ids with unread records that are not in `unread_in`.
+    pub unread_left_out: u64,
 }
 
 impl Node {
@@ -294,20 +299,37 @@ impl OfTopic<'_> {
     }
 
     fn groups(&self) -> Vec<QueueGroup> {
+        let mut rows_left = ADMIN_ROWS_MAX;
+        let mut groups = Vec::with_capacity(self.readers.len());
+        for (group, reader) in self.readers {
+            let mut shown = QueueGroup {
+                group: group.clone(),
+                instances: reader.instances,
+                counts: reader.counts,
+                unread: 0,
+                unread_in: Vec::new(),
+                unread_left_out: 0,
+            };
+            for (id, records) in self.unread_in(group) {
+                shown.unread = shown.unread.saturating_add(records);
+                if rows_left == 0 {
+                    shown.unread_left_out += 1;
+                } else {
+                    rows_left -= 1;
+                    shown.unread_in.push((id, records));
+                }
+            }
+            groups.push(shown);
+        }
+        groups
+    }
+
+    /// What a group has not read of each id, where that is anything.
+    fn unread_in(&self, group: &str) -> impl Iterator<Item = (u32, u64)> {
         let all = self.all;
-        let unread = |group: &str| {
-            let of = |id| all.groups.unread(&all.partitions, group, (self.id, id));
-            (0..self.facade.cast_signed())
-                .map(of)
-                .fold(0, u64::saturating_add)
-        };
-        let group = |(group, reader): (&String, &QueueReader)| QueueGroup {
-            group: group.clone(),
-            instances: reader.instances,
-            counts: reader.counts,
-            unread: unread(group),
-        };
-        self.readers.iter().map(group).collect()
+        let of = move |id| all.groups.unread(&all.partitions, group, (self.id, id));
+        let counted = (0..self.facade.cast_signed()).map(move |id| (id.cast_unsigned(), of(id)));
+        counted.filter(|(_, records)| *records > 0)
     }
 }
 

@@ -303,6 +303,36 @@ fn a_group_whose_mode_is_off_does_not_count_but_has_to_be_waited_for() {
         .map(|one| (one.group.as_str(), one.instances, one.counts, one.unread))
         .collect();
     assert_eq!(shown, [("g", 1, true, 0), ("off", 3, false, 1)]);
+    let by_queue: Vec<_> = view.groups.iter().map(|one| one.unread_in.as_slice()).collect();
+    assert_eq!(
+        by_queue,
+        [[].as_slice(), &[(1, 1)]],
+        "it is the queue that is to go"
+    );
+}
+
+#[test]
+fn what_is_unread_of_many_queues_is_counted_and_cut() {
+    let queues = i32::try_from(ADMIN_ROWS_MAX).unwrap() + 200;
+    let mut bench = Bench::new(queues, &[("elastic.queues.max", "10000")]);
+    bench.join("a", &["1"]);
+    bench.join("b", &["1"]);
+    let all = QueueOrder::Wish(Some(queues.cast_unsigned()));
+    let commands = bench.node.order_queues(at(0), "orders", all).unwrap();
+    bench.run(&commands);
+    bench.tick();
+    bench.pass(10_000);
+    for queue in 0..queues {
+        bench.produce(queue, &batch(1)).unwrap();
+    }
+    let view = bench.node.queues_view(at(bench.now_ms), bench.id()).unwrap();
+    let shown: Vec<_> = view
+        .groups
+        .iter()
+        .map(|one| (one.unread, one.unread_in.len() as u64, one.unread_left_out))
+        .collect();
+    let (all, most) = (u64::from(queues.cast_unsigned()), ADMIN_ROWS_MAX as u64);
+    assert_eq!(shown, [(all, most, all - most), (all, 0, all)]);
 }
 
 /// What happens in a random run.

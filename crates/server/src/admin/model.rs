@@ -405,6 +405,22 @@ pub struct QueueGroup {
     pub counts: bool,
     /// Records of the topic that it has not read, those in queues that are not written any more included.
     pub unread: u64,
+    /// The same by queue, rising, where there are any; at most 1,000 of all groups together.
+    #[serde(default)]
+    pub unread_in: Vec<QueueUnread>,
+    /// How many further queues it has not read to the end.
+    #[serde(default)]
+    pub unread_left_out: u64,
+}
+
+/// Records of a queue that are unread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct QueueUnread {
+    /// The queue.
+    pub queue: u32,
+    /// How many records.
+    pub records: u64,
 }
 
 /// The settings `elastic.queues.*` of a topic.

@@ -10,8 +10,8 @@ use anabranch_core::slots::SlotSet;
 use anabranch_engine::counting::Counted;
 
 use super::model::{
-    Elastic, Form, Group, Loose, Member, MemberState, Partition, QueueGroup, QueueSettings, Queues, Share,
-    Transit, Unread,
+    Elastic, Form, Group, Loose, Member, MemberState, Partition, QueueGroup, QueueSettings, QueueUnread,
+    Queues, Share, Transit, Unread,
 };
 use super::state::Wish;
 use super::{bands, decisions};
@@ -290,11 +290,17 @@ fn loose_slots(loose: &elastic::Loose) -> Loose {
 pub(super) fn queues(broker: &Broker, topic: &str) -> Option<Queues> {
     let view = broker.queues_view(topic)?;
     let (queues, settings) = (&view.queues, &view.settings);
+    let unread = |(queue, records): &(u32, u64)| QueueUnread {
+        queue: *queue,
+        records: *records,
+    };
     let groups = view.groups.iter().map(|one| QueueGroup {
         group: one.group.clone(),
         instances: one.instances,
         counts: one.counts,
         unread: one.unread,
+        unread_in: one.unread_in.iter().map(unread).collect(),
+        unread_left_out: one.unread_left_out,
     });
     Some(Queues {
         topic: topic.to_owned(),

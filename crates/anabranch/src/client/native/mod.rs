@@ -31,6 +31,7 @@ use rdkafka::client::Client;
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::types::RDKafkaType;
 
+use crate::client::probe::{FIRST_ATTEMPT, foreign};
 use crate::client::{Connection, Watch, no_broker};
 use crate::failure::{Failure, Outcome};
 use memory::{Guard, copy_text};
@@ -61,9 +62,25 @@ impl ApiError {
         self.code == code as i32
     }
 
+    /// Whether nobody answered.
+    fn is_silence(&self) -> bool {
+        let silent = [
+            RDKafkaErrorCode::BrokerTransportFailure,
+            RDKafkaErrorCode::AllBrokersDown,
+            RDKafkaErrorCode::OperationTimedOut,
+            RDKafkaErrorCode::RequestTimedOut,
+        ];
+        silent.into_iter().any(|code| self.is(code))
+    }
+
     /// The failure of a command: `doing` is what it tried, for example `create topic orders`.
     pub(crate) fn failure(&self, doing: &str) -> Failure {
-        Failure::failed(format!("cannot {doing}: {}", self.sentence()))
+        let text = format!("cannot {doing}: {}", self.sentence());
+        if self.is_silence() {
+            return Failure::unreachable(text)
+                .hint("does a Kafka broker listen at that address, without TLS? --timeout waits longer");
+        }
+        Failure::failed(text)
     }
 
     /// The broker's message as part of a sentence: without a full stop.
@@ -154,7 +171,9 @@ impl Admin {
 
     /// Waits for the answer, and meanwhile notes what librdkafka says about its connections.
     fn wait(&self, queue: &Guard<sys::rd_kafka_queue_t>) -> Outcome<Guard<sys::rd_kafka_event_t>> {
-        let deadline = Instant::now() + self.timeout + PATIENCE;
+        let begin = Instant::now();
+        let deadline = begin + self.timeout + PATIENCE;
+        let mut is_probed = false;
         while Instant::now() < deadline {
             // SAFETY: the queue is live; an event that is returned is ours to destroy, which its guard does.
             let event = unsafe { sys::rd_kafka_queue_poll(queue.get(), POLL.as_millis() as c_int) };
@@ -166,6 +185,12 @@ impl Admin {
             let reason = self.client.context().last_error();
             if let Some(failure) = reason.and_then(|reason| no_broker(&self.broker, &reason)) {
                 return Err(failure);
+            }
+            if !is_probed && begin.elapsed() >= FIRST_ATTEMPT {
+                is_probed = true;
+                if let Some(failure) = foreign(&self.broker) {
+                    return Err(failure);
+                }
             }
         }
         Err(self.no_answer())
@@ -208,13 +233,7 @@ impl Admin {
 
     /// A request as a whole failed: mostly because the broker does not answer.
     fn request_failed(&self, error: &ApiError) -> Failure {
-        let silent = [
-            RDKafkaErrorCode::BrokerTransportFailure,
-            RDKafkaErrorCode::AllBrokersDown,
-            RDKafkaErrorCode::OperationTimedOut,
-            RDKafkaErrorCode::RequestTimedOut,
-        ];
-        if silent.into_iter().any(|code| error.is(code)) {
+        if error.is_silence() {
             return self.no_answer();
         }
         Failure::failed(format!(

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::memory::{Guard, copy_text, lent, topic_error};
 use super::{Admin, ApiError, c_text, memory};
+use crate::client::{Silence, metadata};
 use crate::failure::{Failure, Outcome};
 
 /// A topic to create.
@@ -75,13 +76,20 @@ impl Admin {
     }
 
     fn metadata(&self) -> Outcome<Metadata> {
-        self.client.fetch_metadata(None, self.timeout).map_err(|error| {
+        let reason = || {
             self.note_connection_errors();
-            let code = error.rdkafka_error_code().map_or(-1, |code| code as i32);
-            self.request_failed(&ApiError {
-                code,
-                text: error.to_string(),
-            })
+            self.client.context().last_error()
+        };
+        metadata(&self.client, None, &self.broker, self.timeout, reason).map_err(|silence| match silence {
+            Silence::Foreign(failure) => failure,
+            Silence::Failed(error) => {
+                self.note_connection_errors();
+                let code = error.rdkafka_error_code().map_or(-1, |code| code as i32);
+                self.request_failed(&ApiError {
+                    code,
+                    text: error.to_string(),
+                })
+            }
         })
     }
 
