@@ -63,7 +63,7 @@ pub(crate) struct Args {
     )]
     from: From,
     /// Stop after this many records.
-    #[arg(short = 'n', long, visible_short_alias = 'c', value_name = "N",
+    #[arg(short = 'n', long, visible_short_alias = 'c', value_name = "N", allow_negative_numbers = true,
           value_parser = number("a whole number of records", 0u64..))]
     count: Option<u64>,
     /// Stop at the end of the topic as it is now, instead of waiting for more.

@@ -51,7 +51,7 @@ mod tests {
         let any = number::<i64>("a whole number of records", ..);
         assert_eq!(any("-3"), Ok(-3));
         assert_eq!(any("x"), Err("expected a whole number of records".to_owned()));
-        assert_eq!(grouped(&-100), "-100");
-        assert_eq!(grouped(&-1000), "-1,000");
+        assert_eq!(grouped(-100), "-100");
+        assert_eq!(grouped(-1000), "-1,000");
     }
 }

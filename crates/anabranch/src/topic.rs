@@ -60,7 +60,7 @@ struct CreateArgs {
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
     /// How many partitions; the broker's num.partitions if not given.
-    #[arg(short, long, value_name = "N", value_parser = number("a whole number of partitions", 1i32..))]
+    #[arg(short, long, value_name = "N", value_parser = number("a whole number of partitions", 1..=100_000i32))]
     partitions: Option<i32>,
     /// How many replicas; the broker's default if not given.
     #[arg(short, long, value_name = "N", value_parser = number("a whole number of replicas", 1i32..=32_767))]

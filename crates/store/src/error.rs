@@ -124,6 +124,16 @@ pub enum OpenError {
         /// What is wrong with it.
         problem: String,
     },
+    /// No folder or file can be at this path.
+    #[error("cannot {action} {}: {why}; choose another path", path.display())]
+    BadPath {
+        /// What could not be used.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// What is wrong with the path.
+        why: &'static str,
+    },
     /// Anything else that the operating system reported.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
@@ -149,6 +159,9 @@ impl From<Damage> for OpenError {
     }
 }
 
+/// What is said to be tried where a file or folder is made.
+pub(crate) const CREATE: &str = "create";
+
 impl OpenError {
     /// Sorts an IO error into the variant that tells the cure.
     pub(crate) fn from_io(path: &Path, action: &'static str, source: io::Error) -> Self {
@@ -157,6 +170,17 @@ impl OpenError {
             io::ErrorKind::ReadOnlyFilesystem => OpenError::ReadOnly { path },
             io::ErrorKind::PermissionDenied => OpenError::Permission { path, action },
             io::ErrorKind::NotADirectory => OpenError::NotAFolder { path },
+            // Folders above it are made as they are needed, so what is missing cannot be made.
+            io::ErrorKind::NotFound if action == CREATE => OpenError::BadPath {
+                path,
+                action,
+                why: "its file system takes no new folders, or a link in the path leads nowhere",
+            },
+            io::ErrorKind::InvalidFilename => OpenError::BadPath {
+                path,
+                action,
+                why: "a name in it is too long",
+            },
             _ if is_out_of_space(&source) => OpenError::Full { path },
             _ => OpenError::Io { path, action, source },
         }
@@ -263,6 +287,13 @@ mod tests {
             OpenError::Full { .. }
         ));
         assert!(matches!(sort(io::ErrorKind::NotFound), OpenError::Io { .. }));
+        let text = OpenError::from_io(path, CREATE, io::ErrorKind::NotFound.into()).to_string();
+        assert!(
+            text.contains("takes no new folders") && text.contains("choose another path"),
+            "{text}"
+        );
+        let text = sort(io::ErrorKind::InvalidFilename).to_string();
+        assert!(text.contains("too long; choose another path"), "{text}");
     }
 
     #[test]

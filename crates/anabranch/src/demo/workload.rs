@@ -8,7 +8,7 @@ use std::path::Path;
 use regex::bytes::Regex;
 
 use super::oracle::Written;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, reason};
 use crate::output::plural;
 
 /// Where the draw begins; any number would do.
@@ -55,7 +55,8 @@ impl Workload {
     /// The file cannot be read, has no lines, or a line has no key.
     pub(crate) fn of_file(path: &Path, key: &KeyOf, records_max: u32) -> Outcome<Workload> {
         let name = path.display();
-        let cannot = |error: std::io::Error| Failure::failed(format!("cannot read {name}: {error}"));
+        let cannot =
+            |error: std::io::Error| Failure::failed(format!("cannot read {name}: {}", reason(&error)));
         let mut reader = BufReader::with_capacity(1 << 18, File::open(path).map_err(cannot)?);
         let mut builder = Builder::default();
         let mut values = Vec::new();

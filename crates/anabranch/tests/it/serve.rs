@@ -213,6 +213,32 @@ fn acknowledged_lines_survive_a_kill() {
 }
 
 #[test]
+fn a_folder_that_cannot_be_made_is_told_with_a_way_out() {
+    let long = format!("/tmp/{}", "x".repeat(300));
+    for (folder, why) in [
+        ("/proc/no-such-place", "takes no new folders"),
+        (long.as_str(), "a name in it is too long"),
+    ] {
+        let failed = run(&[
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--http",
+            "none",
+            "--data",
+            folder,
+        ])
+        .expect(1);
+        assert!(
+            failed.err.contains(why) && failed.err.contains("choose another path"),
+            "{}",
+            failed.err
+        );
+        assert!(!failed.err.contains("os error"), "{}", failed.err);
+    }
+}
+
+#[test]
 fn a_data_folder_serves_one_process() {
     let data = TempDir::new().unwrap();
     let (mut child, _) = serve(data.path(), &[]);

@@ -25,7 +25,7 @@ fn wrong_usage_is_code_2_and_says_what_is_right() {
         (&["topic", "create"], "<NAME>"),
         (
             &["topic", "create", "t", "-p", "0"],
-            "expected a whole number of partitions from 1 on",
+            "expected a whole number of partitions from 1 to 100,000",
         ),
         (&["topic", "alter", "t"], "--partitions <N>"),
         (

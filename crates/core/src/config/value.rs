@@ -24,7 +24,11 @@ pub enum Check {
 /// `Ok`, or what would have been allowed, to stand after a colon.
 pub(super) fn check(kind: ConfigType, check: Check, value: &str) -> Result<(), String> {
     let value = value.trim();
-    let number = of_kind(kind, value)?;
+    let number = of_kind(kind, value).map_err(|what| match check {
+        Check::AtLeast(min) => format!("{what}, at least {min}"),
+        Check::Between(min, max) => format!("{what} from {min} to {max}"),
+        _ => what,
+    })?;
     match check {
         Check::Any => Ok(()),
         Check::AtLeast(min) => match number {
@@ -56,7 +60,7 @@ fn of_kind(kind: ConfigType, value: &str) -> Result<Option<i64>, String> {
             .filter(|n| bits == 64 || n.unsigned_abs() < 1 << (bits - 1));
         number
             .map(Some)
-            .ok_or_else(|| format!("it must be a whole number of {bits} bits"))
+            .ok_or_else(|| "it must be a whole number".to_owned())
     };
     match kind {
         ConfigType::Boolean => match value.to_ascii_lowercase().as_str() {
@@ -119,6 +123,18 @@ mod tests {
         assert_eq!(
             allowed(Check::AtLeast(-1), ConfigType::Long, "-2"),
             "it must be at least -1"
+        );
+        assert_eq!(
+            allowed(Check::AtLeast(1), ConfigType::Int, "many"),
+            "it must be a whole number, at least 1"
+        );
+        assert_eq!(
+            allowed(Check::Between(1, 64), ConfigType::Int, "2147483648"),
+            "it must be a whole number from 1 to 64"
+        );
+        assert_eq!(
+            allowed(Check::Any, ConfigType::Long, "1.5"),
+            "it must be a whole number"
         );
         assert_eq!(
             allowed(Check::OneOf(&["a", "b"]), ConfigType::String, "c"),

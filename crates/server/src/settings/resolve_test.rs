@@ -280,6 +280,8 @@ fn addresses_that_cannot_work_are_refused() {
     let text = errors("", &[], &[("http", "127.0.0.1:9092")]);
     assert!(text.contains("http: 127.0.0.1:9092 is already used"), "{text}");
     assert_eq!(ok("", &[], &[("http", "none")]).settings.server.http, None);
+    let off = errors("", &[], &[("http", "off")]);
+    assert!(off.contains("none turns it off"), "{off}");
     let config = ok(
         "",
         &[],

@@ -121,7 +121,12 @@ pub static ITEMS: &[Item] = &[
             settings.server.http = if text == "none" {
                 None
             } else {
-                Some(text.parse::<HostPort>()?.to_string())
+                let address = text.parse::<HostPort>();
+                Some(
+                    address
+                        .map_err(|why| format!("{why}; none turns it off"))?
+                        .to_string(),
+                )
             };
             Ok(())
         },

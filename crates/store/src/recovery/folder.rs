@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::disk::{Disk, LockError, LockGuard};
-use crate::error::OpenError;
+use crate::error::{CREATE, OpenError};
 use crate::format::FORMAT_VERSION;
 use crate::format::meta::{Meta, MetaError, cluster_id_from};
 use crate::layout::Layout;
@@ -26,7 +26,7 @@ pub(super) fn open(
     let root = &layout.root;
     let entries = match disk.list(root) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            disk.create_dir_all(root).map_err(io(root, "create"))?;
+            disk.create_dir_all(root).map_err(io(root, CREATE))?;
             if let Some(parent) = root.parent().filter(|parent| !parent.as_os_str().is_empty()) {
                 disk.sync_dir(parent).map_err(io(parent, "sync"))?;
             }
@@ -83,7 +83,7 @@ fn read_meta(disk: &dyn Disk, layout: &Layout) -> Result<Meta, OpenError> {
 
 fn create(disk: &dyn Disk, layout: &Layout, options: &Options) -> Result<Meta, OpenError> {
     for folder in [&layout.wal, &layout.snapshots] {
-        disk.create_dir_all(folder).map_err(io(folder, "create"))?;
+        disk.create_dir_all(folder).map_err(io(folder, CREATE))?;
         let content = disk.list(folder).map_err(io(folder, "list"))?;
         if let Some(entry) = content.first() {
             return Err(OpenError::Damaged {

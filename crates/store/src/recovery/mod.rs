@@ -25,7 +25,7 @@ use anabranch_core::ids::Lsn;
 
 use crate::cache::TailCache;
 use crate::disk::{Access, Disk, LockGuard};
-use crate::error::OpenError;
+use crate::error::{CREATE, OpenError};
 use crate::format::BLOCK_BYTES;
 use crate::layout::Layout;
 use crate::options::Options;
@@ -171,7 +171,7 @@ fn active_segment(
         Some(active) => Ok(active),
         None => preparer
             .make_unfilled(next_seq)
-            .map_err(|error| OpenError::from_io(&layout.segment(next_seq), "create", error)),
+            .map_err(|error| OpenError::from_io(&layout.segment(next_seq), CREATE, error)),
     }
 }
 
