@@ -17,7 +17,7 @@ const TALL = 40;
 export function queuesPanels(topic) {
   const box = panel("Queues", { command: () => cli.queues(topic) });
   const words = h("p", { class: "queue-words" });
-  const strip = h("div", { class: "queues", role: "img" });
+  const strip = h("div", { class: "queues" });
   const legend = h("p", { class: "legend", "aria-hidden": "true" });
   const rows = h("div");
   const nobody = h("p", { class: "quiet" }, "No group with members reads it, so the counts stay as they are.");
@@ -73,6 +73,7 @@ function drawStrip(strip, { queues, columns }) {
   children(strip, cells);
   const written = `${range(0, queues.write)} ${queues.write === 1 ? "is" : "are"} written and read`;
   const between = queues.read > queues.write ? `; ${range(queues.write, queues.read)}: ${USES[use(queues, queues.read - 1)]}` : "";
+  attribute(strip, "role", "img");
   attribute(strip, "aria-label", `${written}${between}; clients see ${queues.facade}`);
 }
 

@@ -250,6 +250,11 @@ fn perform(
     let played = play::play(place, &script, &mut screen, interrupted)?;
     let was_interrupted = interrupted.load(Ordering::Relaxed);
     let verdict = check(workload, &played);
+    let verdict = if was_interrupted {
+        verdict.interrupted()
+    } else {
+        verdict
+    };
     Ok((
         Report::new(facts(was_interrupted), &played, verdict),
         was_interrupted,

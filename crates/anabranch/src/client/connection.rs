@@ -239,7 +239,9 @@ fn split_server(text: &str) -> Result<(String, u16), String> {
     }
     let port = match port.strip_prefix(':') {
         None => DEFAULT_PORT,
-        Some(port) => port.parse().map_err(|_| format!("\"{port}\" is not a port"))?,
+        Some(port) => port
+            .parse()
+            .map_err(|_| format!("\"{port}\" is not a port, which is a number from 1 to 65535"))?,
     };
     Ok((host.to_owned(), port))
 }

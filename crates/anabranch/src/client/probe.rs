@@ -2,10 +2,16 @@
 //! whole `--timeout` to be told that it is the wrong port.
 //!
 //! librdkafka tells what it received ([`Foreign::of`]), but of a listener that speaks TLS it receives nothing: such a listener
-//! ends the connection, as a broker may that is just going down. It is told apart by the beginning of a TLS handshake, which it
-//! answers, and an HTTP server refuses; a Kafka broker takes it for a request that is too long, and ends the connection.
+//! ends the connection, as a rule without a word. So it is asked twice:
+//!
+//! ```text
+//! ApiVersions          -> a length: a Kafka broker, be it slow | HTTP | a TLS alert | silence: nothing is known
+//!       \-> the end of the connection -> ClientHello -> a TLS record | HTTP | the end: nothing is known
+//! ```
+//!
+//! A broker that is only slow never sees the beginning of a handshake, which would look like a mistake in its log.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
 use rdkafka::ClientContext;
@@ -23,6 +29,10 @@ pub(super) const FIRST_ATTEMPT: Duration = Duration::from_millis(500);
 
 /// Patience with the answer to a handshake.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A request for the versions that a broker speaks: 19 bytes; ApiVersions, which is 18, in version 0; number 1; a client id of
+/// nine letters.
+const API_VERSIONS: [u8; 23] = *b"\0\0\0\x13\0\x12\0\0\0\0\0\x01\0\x09anabranch";
 
 /// A TLS 1.2 ClientHello that offers one cipher suite and no extensions: enough for a listener to answer, if only by an alert.
 const CLIENT_HELLO: [u8; 50] = {
@@ -81,16 +91,34 @@ pub(crate) fn metadata<C: ClientContext>(
 /// The failure if the first of the servers that takes a connection is something else than a Kafka broker.
 pub(super) fn foreign(broker: &str) -> Option<Failure> {
     let servers = servers_of(broker).ok()?;
-    let mut streams = servers
+    let mut reached = servers
         .iter()
-        .filter_map(|(host, port)| connect(host, *port, PATIENCE).ok());
-    let mut stream = streams.next()?;
-    stream.set_read_timeout(Some(PATIENCE)).ok()?;
-    stream.set_write_timeout(Some(PATIENCE)).ok()?;
-    stream.write_all(&CLIENT_HELLO).ok()?;
+        .filter(|(host, port)| connect(host, *port, PATIENCE).is_ok());
+    let (host, port) = reached.next()?;
+    let answer = match greeting(host, *port, &API_VERSIONS) {
+        Err(error) if is_end(&error) => greeting(host, *port, &CLIENT_HELLO),
+        answer => answer,
+    };
+    Some(Foreign::greeting(answer.ok()?)?.failure(broker))
+}
+
+/// The first bytes of what somebody says to `words`.
+fn greeting(host: &str, port: u16, words: &[u8]) -> io::Result<[u8; 4]> {
+    let mut stream = connect(host, port, PATIENCE).map_err(io::Error::other)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(words)?;
     let mut answer = [0; 4];
-    stream.read_exact(&mut answer).ok()?;
-    Some(Foreign::greeting(answer)?.failure(broker))
+    stream.read_exact(&mut answer)?;
+    Ok(answer)
+}
+
+/// Whether the other side has ended the connection.
+fn is_end(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
+    )
 }
 
 #[cfg(test)]
@@ -98,33 +126,52 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
 
-    /// Says who is at a listener that answers whatever comes with these bytes.
-    fn told(answer: &'static [u8]) -> Option<String> {
+    /// Says who is at a listener that answers its second and third connection so, and ends each; the first is only opened.
+    fn told(answers: &'static [&[u8]]) -> Option<String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let server = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut hello = [0; CLIENT_HELLO.len()];
-            stream.read_exact(&mut hello).unwrap();
-            stream.write_all(answer).unwrap();
-            hello
+            drop(listener.accept().unwrap());
+            for (answer, begins) in answers
+                .iter()
+                .zip([b"\0\0\0\x13\0\x12", b"\x16\x03\x01\0\x2d\x01"])
+            {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut question = [0; 64];
+                let length = stream.read(&mut question).unwrap();
+                assert!(question[..length].starts_with(begins), "{question:?}");
+                stream.write_all(answer).unwrap();
+            }
         });
         let failure = foreign(&address);
-        let hello = server.join().unwrap();
-        assert_eq!((hello[0], hello[9], hello[10], hello[49]), (22, 3, 3, 0));
+        server.join().unwrap();
         failure.map(|failure| failure.message)
     }
 
     #[test]
-    fn who_answers_a_handshake_is_told() {
-        let alert = told(&[21, 3, 1, 0, 2, 2, 40]).unwrap();
+    fn who_answers_is_told() {
+        let tls = told(&[b"", &[22, 3, 3, 0, 80, 2]]).unwrap();
+        assert!(tls.contains("speaks TLS"), "{tls}");
+        let alert = told(&[b"", &[21, 3, 1, 0, 2, 2, 40]]).unwrap();
         assert!(alert.contains("speaks TLS"), "{alert}");
-        let hello = told(&[22, 3, 3, 0, 80, 2]).unwrap();
-        assert!(hello.contains("speaks TLS"), "{hello}");
-        let http = told(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+        let alert = told(&[&[21, 3, 3, 0, 2, 2, 22]]).unwrap();
+        assert!(alert.contains("speaks TLS"), "{alert}");
+        let http = told(&[b"HTTP/1.1 400 Bad Request\r\n\r\n"]).unwrap();
         assert!(http.contains("an HTTP server answers"), "{http}");
-        assert_eq!(told(b""), None, "a broker that ends the connection");
-        assert_eq!(told(&[0, 0, 0, 4]), None);
+        assert_eq!(
+            told(&[b"", b""]),
+            None,
+            "whoever ends all connections may be a broker"
+        );
+    }
+
+    #[test]
+    fn a_slow_broker_is_not_taken_for_anything_else() {
+        assert_eq!(
+            told(&[&[0, 0, 1, 0, 0, 0, 0, 1]]),
+            None,
+            "and it gets no handshake"
+        );
     }
 
     #[test]

@@ -56,7 +56,11 @@ pub(crate) struct Verdict {
     pub(crate) keys_out_of_order: u64,
     /// Keys that two members worked on at the same time.
     pub(crate) keys_overlapping: u64,
-    /// A few of the faults, as sentences.
+    /// Not delivered yet when the run was interrupted.
+    pub(crate) remaining: u64,
+    /// A few of the lost records, as sentences.
+    pub(crate) missing: Vec<String>,
+    /// A few of the other faults, as sentences.
     pub(crate) examples: Vec<String>,
 }
 
@@ -64,6 +68,13 @@ impl Verdict {
     /// Whether every rule held.
     pub(crate) fn holds(&self) -> bool {
         self.lost == 0 && self.in_order()
+    }
+
+    /// The verdict on a run that did not come to its end: what was not delivered may still have come.
+    pub(crate) fn interrupted(mut self) -> Verdict {
+        self.remaining = std::mem::take(&mut self.lost);
+        self.missing.clear();
+        self
     }
 
     /// Whether every rule held for what was delivered; some may not have been yet.
@@ -115,7 +126,8 @@ pub(crate) fn check(written: &[Written], deliveries: &[Delivery], expelled: &BTr
             faults.overlap.push((key, fault));
         }
     }
-    verdict.examples = faults.examples(written, &times);
+    verdict.missing = missing(written, &times);
+    verdict.examples = faults.examples();
     verdict
 }
 
@@ -169,6 +181,14 @@ fn overlap(deliveries: &[(u32, Delivery)], expelled: &BTreeMap<u32, u64>) -> Opt
     None
 }
 
+/// A few of the records that were never delivered.
+fn missing(written: &[Written], times: &[u64]) -> Vec<String> {
+    let lost = written.iter().zip(times).filter(|(_, times)| **times == 0);
+    lost.take(EXAMPLES_MAX)
+        .map(|(record, _)| format!("key {}: no. {} was not delivered", record.key, record.seq))
+        .collect()
+}
+
 /// Faults by key.
 #[derive(Default)]
 struct Faults {
@@ -178,15 +198,12 @@ struct Faults {
 
 impl Faults {
     /// A few sentences of each kind.
-    fn examples(&self, written: &[Written], times: &[u64]) -> Vec<String> {
-        let lost = written.iter().zip(times).filter(|(_, times)| **times == 0);
-        let lost =
-            lost.map(|(record, _)| format!("key {}: no. {} was not delivered", record.key, record.seq));
+    fn examples(&self) -> Vec<String> {
         let of_key = |(key, fault): &(u32, String)| format!("key {key}: {fault}");
         let order = self.order.iter().map(of_key);
         let overlap = self.overlap.iter().map(of_key);
-        let lost = lost.take(EXAMPLES_MAX);
-        lost.chain(order.take(EXAMPLES_MAX))
+        order
+            .take(EXAMPLES_MAX)
             .chain(overlap.take(EXAMPLES_MAX))
             .collect()
     }
@@ -239,7 +256,10 @@ mod tests {
         let verdict = judge(3, 3, &[delivery(1, 0, 0), delivery(1, 2, 10)]);
         assert_eq!((verdict.lost, verdict.delivered), (1, 2));
         assert!(!verdict.holds() && verdict.in_order());
-        assert_eq!(verdict.examples, ["key 1: no. 0 was not delivered"]);
+        assert_eq!(verdict.missing, ["key 1: no. 0 was not delivered"]);
+        let interrupted = verdict.interrupted();
+        assert_eq!((interrupted.lost, interrupted.remaining), (0, 1));
+        assert!(interrupted.missing.is_empty(), "nobody knows yet");
     }
 
     #[test]

@@ -100,11 +100,14 @@ impl Report {
     /// The verdict for people.
     pub(crate) fn text(&self) -> String {
         let verdict = &self.verdict;
+        let missing = match verdict.remaining {
+            0 => format!("{} lost", grouped(verdict.lost)),
+            remaining => format!("{} not yet when it was interrupted", grouped(remaining)),
+        };
         let mut text = format!(
-            "\ndelivered   {} of {} records, {} lost, {} delivered again\n",
+            "\ndelivered   {} of {} records, {missing}, {} delivered again\n",
             grouped(verdict.delivered),
             grouped(verdict.written),
-            grouped(verdict.lost),
             grouped(verdict.duplicated),
         );
         text.push_str(&format!(
@@ -123,7 +126,7 @@ impl Report {
                 grouped(verdict.unknown)
             ));
         }
-        for example in &verdict.examples {
+        for example in verdict.missing.iter().chain(&verdict.examples) {
             text.push_str(&format!("fault       {example}\n"));
         }
         text

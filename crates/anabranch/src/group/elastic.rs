@@ -50,7 +50,7 @@ pub(super) fn move_slots(api: &AdminApi, verb: &str, args: &MoveArgs, format: Fo
         dry_run: args.dry_run,
     };
     let decided = api.order(&args.group, verb, &order)?;
-    print(&decided, format)?;
+    print(&decided, format, why_nothing(verb))?;
     if args.dry_run && format == Format::Text {
         output::say("nothing was changed; leave out --dry-run to do it");
     }
@@ -71,13 +71,26 @@ pub(super) fn switch(api: &AdminApi, verb: &str, group: &str, format: Format) ->
 
 pub(super) fn plan(api: &AdminApi, args: &GroupArgs, format: Format) -> Outcome {
     let plan = api.plan(&args.group)?;
-    print(&plan, format)
+    print(&plan, format, "nothing to do")
 }
 
-fn print(decided: &Decisions, format: Format) -> Outcome {
+/// What to say if an order leads to no decision, and to no refusal either.
+fn why_nothing(verb: &str) -> &'static str {
+    match verb {
+        "split" => {
+            "nothing to do: the group has no members, or all of them have a share already; `anabranch group describe` shows who has what"
+        }
+        _ => {
+            "nothing to do: members do not share this partition; `anabranch group describe` shows who has what"
+        }
+    }
+}
+
+/// Decisions as lines; `nothing` if there are none.
+fn print(decided: &Decisions, format: Format, nothing: &str) -> Outcome {
     match format {
         Format::Json => output::print_json(decided),
-        Format::Text if decided.decisions.is_empty() => output::print("nothing to do\n"),
+        Format::Text if decided.decisions.is_empty() => output::print(&format!("{nothing}\n")),
         Format::Text => output::print(&decisions::lines(&decided.decisions)),
     }
 }

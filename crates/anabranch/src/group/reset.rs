@@ -47,7 +47,7 @@ struct TargetArgs {
     #[arg(long)]
     to_latest: bool,
     /// To this offset, or the nearest that exists.
-    #[arg(long, value_name = "N", value_parser = number("an offset", 0i64..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number("an offset", 0i64..))]
     to_offset: Option<i64>,
     /// To the first message that is not older than this: 2026-01-31T12:00:00Z, milliseconds since 1970, or -1h.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
