@@ -105,6 +105,13 @@ impl SliceIds {
         })
     }
 
+    /// The same, but never the last one that is free: that is for a slice of all slots, with which a division can end
+    /// without anything being read again.
+    pub fn spare(&self, above: Option<SliceId>, up_to: SliceId, now_ms: i64) -> Option<SliceId> {
+        let found = self.free(above, up_to, now_ms)?;
+        (self.left(up_to, now_ms) > 1).then_some(found)
+    }
+
     fn first_free(&self, start: SliceId, end: SliceId, now_ms: i64) -> Option<SliceId> {
         if start > end {
             return None;

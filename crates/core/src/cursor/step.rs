@@ -136,10 +136,13 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// A fresh id, durable before what it names.
-    pub(super) fn take_id(&mut self, above: Option<SliceId>) -> Result<SliceId, Refusal> {
+    /// A fresh id, durable before what it names. The last one is for a slice of all slots.
+    pub(super) fn take_id(&mut self, above: Option<SliceId>, is_whole: bool) -> Result<SliceId, Refusal> {
         let World { ids_up_to, now, .. } = self.world;
-        let mut free = self.ids.free(above, ids_up_to, now.wall_ms);
+        let mut free = match is_whole {
+            true => self.ids.free(above, ids_up_to, now.wall_ms),
+            false => self.ids.spare(above, ids_up_to, now.wall_ms),
+        };
         if self.live.is_broken(Fault::SmallerId) && above.is_some() {
             let is_taken = |id: &SliceId| matches!(self.ids.get(*id), Some(IdUse::Taken { .. }));
             free = (1..).map_while(SliceId::new).find(|id| !is_taken(id));
@@ -244,7 +247,7 @@ impl<'a> Step<'a> {
         let reused = former.map(|chain| chain.tail().id);
         let id = match reused {
             Some(id) if self.live.is_broken(Fault::SameIdAtRegrant) => id,
-            _ => self.take_id(None)?,
+            _ => self.take_id(None, *slots == SlotSet::all())?,
         };
         let slice = Slice {
             id,
@@ -372,7 +375,7 @@ impl<'a> Step<'a> {
         transit: Pieces,
     ) -> Result<SliceId, Refusal> {
         let above = self.held(name)?.tail().id;
-        let id = self.take_id(Some(above))?;
+        let id = self.take_id(Some(above), false)?;
         let slice = Slice {
             id,
             start: pieces.lowest().unwrap_or(to),

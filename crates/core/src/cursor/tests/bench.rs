@@ -1,5 +1,7 @@
 //! One cursor with a log beside it, for tests: a reader that does what the server does.
 
+use std::ops::RangeInclusive;
+
 use anabranch_wire::slot::Slot;
 
 use crate::cursor::*;
@@ -66,6 +68,17 @@ impl Bench {
             step.grant("a", 1, &SlotSet::all()).unwrap()
         });
         bench
+    }
+
+    /// Somebody else's slices have these ids.
+    pub(super) fn take_ids(&mut self, numbers: RangeInclusive<u32>) {
+        for number in numbers {
+            let group = String::new();
+            self.ids.apply(&SliceIdsChange::Taken {
+                id: id(number),
+                group,
+            });
+        }
     }
 
     pub(super) fn step<T>(&mut self, act: impl FnOnce(&mut Step<'_>) -> T) -> T {

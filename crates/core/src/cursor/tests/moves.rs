@@ -361,16 +361,22 @@ fn dividing_needs_an_offset_that_fits() {
 #[test]
 fn without_a_free_id_nothing_changes() {
     let mut bench = Bench::held(&[0, 1]);
-    for number in 2..=SliceId::LAST.get() {
-        let group = String::new();
-        bench.ids.apply(&SliceIdsChange::Taken {
-            id: id(number),
-            group,
-        });
-    }
+    bench.take_ids(2..=SliceId::LAST.get());
     let before = bench.cursor.clone();
     assert_eq!(bench.release("a", &half(1)), Err(Refusal::NoId));
     assert_eq!(bench.cursor, before);
+}
+
+#[test]
+fn the_last_id_that_is_free_is_for_a_slice_of_all_slots() {
+    let mut bench = Bench::held(&[0, 1]);
+    bench.take_ids(3..=SliceId::LAST.get());
+    let before = bench.cursor.clone();
+    assert_eq!(bench.release("a", &half(1)), Err(Refusal::NoId));
+    assert_eq!(bench.cursor, before);
+    bench.step(|step| step.give_up("a"));
+    assert_eq!(bench.grant("b", 1, &half(1)), Err(Refusal::NoId));
+    assert_eq!(bench.grant("b", 1, &SlotSet::all()), Ok(2));
 }
 
 #[test]

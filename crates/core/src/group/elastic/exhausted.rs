@@ -3,8 +3,9 @@
 //! Every grant names a new slice, and an id comes back only a week after its slice is over. The planner divides nothing
 //! when few are left, but members leave, die and join again all the same, and what they leave behind must not lie until
 //! then. So the partition is *gathered*: one of those that share it is to have it whole, all others give it up as for any
-//! other move, and so does that one. Whoever then gets it whole ([`Coordinator::take_whole`] is where) needs one id, of
-//! whatever size, and if there is none, the division ends: the group reads on from its lowest resume point.
+//! other move, and so does that one. Whoever then gets it whole (`take_whole` in `moves`) needs one id, of whatever size: the
+//! last one is kept for that ([`SliceIds::spare`](crate::cursor::SliceIds::spare)). If there is none all the same, the division
+//! ends: the group reads on from its lowest resume point.
 //!
 //! The list of sharers is the durable half of this. What is promised is not, and a planner that finds the slots loose after
 //! a restart promises them anew.
@@ -30,7 +31,7 @@ impl Coordinator {
             return false;
         };
         let (owners, up_to) = (self.owners_of(group, key), self.ids_up_to(group));
-        let is_left = |above| pool.free(above, up_to, step.now.wall_ms).is_some();
+        let is_left = |above| pool.spare(above, up_to, step.now.wall_ms).is_some();
         let waits = |member: &String| owners.contains(member) && !self.due(group, key, member).is_empty();
         sharers
             .keys()
