@@ -7,7 +7,7 @@ mod change;
 mod inputs;
 mod parts;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::decision::{Decision, Refusal};
 use crate::codec::{CodecError, Decoder, Encoder};
@@ -85,6 +85,10 @@ impl<'a> Reader<'a> {
             });
         }
         let names = d.list(Decoder::str)?;
+        let distinct: BTreeSet<&str> = names.iter().copied().collect();
+        if distinct.len() < names.len() {
+            return Err(d.invalid("a string comes twice in the table"));
+        }
         Ok(Self { d, names, met: 0 })
     }
 
