@@ -102,6 +102,11 @@ export function hottest(bands) {
   return share > Math.max(0.05, 8 / bands.length) ? { band: bands.indexOf(most), share } : null;
 }
 
+/** How many members read the partition. */
+export function readers(partition) {
+  return new Set(partition.shares.map((share) => share.member)).size;
+}
+
 /** The picture in one sentence, for those who do not see it. */
 export function sentence(partition, owners, text) {
   const name = `${partition.topic} partition ${partition.partition}`;

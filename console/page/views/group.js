@@ -6,8 +6,8 @@ import { attribute, h, text as put } from "../lib/dom.js";
 import * as text from "../lib/format.js";
 import { drainMs, drainWords, loads as loadsOf } from "../lib/load.js";
 import { Owners } from "../lib/owners.js";
-import { copyButton, link, panel, tiles } from "../lib/parts.js";
-import { unread } from "../lib/slots.js";
+import { badge, copyButton, link, panel, tiles } from "../lib/parts.js";
+import { readers, unread } from "../lib/slots.js";
 import { table } from "../lib/table.js";
 import { orderDialog, resetDialog, setPaused } from "./actions.js";
 import { decisionList } from "./decisions.js";
@@ -44,10 +44,14 @@ export function groupView(app, name) {
   const plain = offsetsPanel(name);
   const columns = h("div", { class: "columns" }, h("div", { class: "stack" }, picture.element, members.element), h("div", { class: "stack" }, past.element, decided.element));
   let state = null;
+  /** The group as it was seen last. */
+  let last = null;
 
   function draw() {
     if (!state) return;
-    const { group } = state;
+    // What was seen last of a group that is gone: whoever watched it wants to look at how it was.
+    const isOver = isNobody() && last != null;
+    const group = isOver ? last : state.group;
     const row = state.overview?.groups.find((one) => one.group === name);
     const wanted = refusals.checked ? state.decisions : state.decisions.filter((one) => one.outcome !== "refused");
     list.update(wanted);
@@ -57,6 +61,7 @@ export function groupView(app, name) {
     plain.element.hidden = Boolean(group) || !state.gone || isNobody();
     buttons.element.hidden = isNobody();
     if (!group) return rowOnly(row);
+    last = group;
     owners.note(group.members);
     const loads = loadsOf(group);
     head(badges, about, group);
@@ -68,6 +73,13 @@ export function groupView(app, name) {
     rest.hidden = further.length === 0;
     memberRows.update(group, owners, loads);
     past.update({ now: app.now(), owners, decisions: state.decisions });
+    if (isOver) over();
+  }
+
+  function over() {
+    badges.dataset.words = "gone";
+    badges.replaceChildren(badge("gone", "warn"));
+    put(about, "The group is gone: its members have left, and it was deleted or its offsets expired. This is how it was when it was seen last.");
   }
 
   /** Whether there is no group of this name: not only none that the broker assigns. */
@@ -136,8 +148,8 @@ function numbers(sums, group, loads, row) {
   sums.set("Out", text.rate(row?.out_rate));
   const idle = group.members.filter((member) => member.state === "idle").length;
   sums.set("Members", text.count(group.members.length), idle > 0 ? `${idle} idle` : "");
-  const divided = group.partitions.filter((one) => one.form === "divided").length;
-  sums.set("Partitions", text.count(group.partitions.length), divided > 0 ? `${divided} shared` : "");
+  const shared = group.partitions.filter((one) => readers(one) > 1).length;
+  sums.set("Partitions", text.count(group.partitions.length), shared > 0 ? `${shared} shared` : "");
   const transits = group.partitions.flatMap((one) => one.transits);
   const promised = group.partitions.flatMap((one) => one.loose).filter((one) => one.to != null);
   const moving = [...transits, ...promised].reduce((sum, one) => sum + one.slots, 0);

@@ -17,8 +17,9 @@ const SPANS = [["60000", "1 minute"], ["180000", "3 minutes"], [String(SPAN_MS),
 export function historyPanel(group, moved) {
   const seen = new Map();
   const place = h("select", { "aria-label": "Partition", on: { change: () => draw() } });
-  const span = select(SPANS, { "aria-label": "Time shown", on: { change: () => draw() } });
+  const span = select(SPANS, { "aria-label": "Time shown", on: { change: () => chooseSpan() } });
   span.value = "180000";
+  let isSpanChosen = false;
   const now = h("button", { class: "action small", type: "button", on: { click: () => go(STEPS) } }, "Now");
   const box = panel("History", { command: () => cli.explain(group), actions: [place, span, now] });
   const lane = h("svg", { class: "marks", role: "img" });
@@ -28,6 +29,18 @@ export function historyPanel(group, moved) {
   const then = h("p", { class: "then", "aria-live": "polite" });
   box.body.append(h("div", { class: "history" }, h("span", { class: "probe", hidden: true }), lane, canvas, slider, h("div", { class: "axis" }, from, to), then));
   let state = null;
+
+  function chooseSpan() {
+    isSpanChosen = true;
+    draw();
+  }
+
+  /** As long as all that is known has happened within a minute, a minute is shown: else it would be a stripe at the edge. */
+  function fitSpan(pictures, decisions) {
+    if (isSpanChosen) return;
+    const known = [...pictures.filter((one) => !one.assumed).map((one) => one.at), ...decisions.map((one) => one.time_ms)];
+    span.value = known.length > 0 && state.now - Math.min(...known) < 60_000 ? "60000" : "180000";
+  }
 
   function go(step) {
     slider.value = String(step);
@@ -43,9 +56,10 @@ export function historyPanel(group, moved) {
   function draw() {
     if (!state) return;
     const { owners, decisions } = state;
-    const [begin, end] = [state.now - Number(span.value), state.now];
     const [topic, partition] = place.value ? JSON.parse(place.value) : [null, null];
     const pictures = topic == null ? [] : history(seen.get(place.value)?.pictures ?? [], decisions, topic, partition);
+    fitSpan(pictures, decisions);
+    const [begin, end] = [state.now - Number(span.value), state.now];
     const time = chosen();
     paint(canvas, pictures, [begin, end], owners, time);
     showMarks(lane, decisions, [begin, end], time);

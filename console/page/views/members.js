@@ -28,7 +28,7 @@ export function memberTable() {
       { title: "Rate", number: true, value: (row) => row.rate, show: (row) => text.rate(row.rate) },
       { title: "Drain", number: true, value: (row) => drainMs([row], context.loads), show: (row) => drainWords(drainMs([row], context.loads), text) },
       { title: "Holds", value: (row) => load(row).slots, show: (row) => holds(load(row)) },
-      { title: "Client", value: (row) => row.software, show: (row) => row.software || "unknown", className: "quiet" },
+      { title: "Client", value: (row) => row.software, show: (row) => row.software || "unknown", hover: (row) => row.software, className: "quiet cut narrow" },
       { title: "Host", value: (row) => row.host, show: (row) => row.host.replace(/^\//, ""), className: "quiet" },
       { title: "Note", value: (row) => row.ineligible, show: (row) => row.ineligible ?? "", className: "quiet cut", hover: (row) => row.ineligible },
     ],

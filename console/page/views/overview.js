@@ -40,7 +40,9 @@ export function overview(app) {
       sums.set("Out", text.rate(totals.out_rate));
       cameIn.show(state.rates.map((one) => one.in));
       wentOut.show(state.rates.map((one) => one.out));
-      const drain = text.drain(totals.unread, totals.out_rate);
+      // Whose rate is not known yet has not stalled.
+      const isKnown = all.groups.every((group) => group.unread === 0 || group.out_rate != null);
+      const drain = isKnown ? text.drain(totals.unread, totals.out_rate) : "–";
       sums.set("Unread", text.short(totals.unread), drain === "–" ? "" : drain);
       const idle = all.groups.reduce((sum, group) => sum + (group.idle ?? 0), 0);
       sums.set("Members", text.count(totals.members), idle > 0 ? `${text.count(idle)} idle` : "");

@@ -83,9 +83,9 @@ function isFree(cursor) {
 }
 
 function describe(form, partition) {
-  const readers = new Set(partition.shares.map((share) => share.member)).size;
-  const shared = partition.form === "divided";
-  const words = shared ? `shared by ${readers}` : readers === 0 ? "nobody reads it" : "whole";
+  const readers = slots.readers(partition);
+  const shared = readers > 1;
+  const words = shared ? `shared by ${readers}` : readers === 0 ? "nobody reads it" : partition.form === "divided" ? "read by 1" : "whole";
   put(form, words);
   attribute(form, "class", `badge ${shared ? "accent" : readers === 0 ? "warn" : ""}`);
 }
