@@ -56,7 +56,7 @@ enum GroupCommand {
     /// Delete groups that have no members, with their offsets.
     Delete {
         /// The groups to delete.
-        #[arg(required = true, value_name = "GROUP")]
+        #[arg(required = true, value_name = "GROUP", value_parser = clap::builder::NonEmptyStringValueParser::new())]
         groups: Vec<String>,
     },
     /// Give a part of a partition's unread records to another member.

@@ -86,6 +86,10 @@ impl Tally {
                     "`anabranch topic alter {topic} --set max.message.bytes=N` raises the limit"
                 ))
             }
+            Some(RDKafkaErrorCode::InvalidRequiredAcks) => {
+                Failure::usage(format!("{what}: the broker knows no such acks"))
+                    .hint("acks is 0, 1 or all: --acks, or -X acks=all")
+            }
             Some(RDKafkaErrorCode::MessageTimedOut) => self.timed_out(&what, broker),
             Some(code) => Failure::failed(format!("{what}: {}", as_clause(&text_of(code)))),
             None => Failure::failed(format!("{what}: {error}")),

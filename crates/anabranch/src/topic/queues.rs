@@ -141,3 +141,32 @@ fn seconds(ms: u64) -> String {
         format!("{} s", ms / 1_000)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_server::admin::model::QueueUnread;
+
+    #[test]
+    fn what_is_unread_of_each_queue_has_little_room() {
+        let unread_in = |queues: u32| {
+            (0..queues)
+                .map(|queue| QueueUnread { queue, records: 7 })
+                .collect()
+        };
+        let mut group = QueueGroup {
+            group: "g".to_owned(),
+            instances: 1,
+            counts: true,
+            unread: 0,
+            unread_in: unread_in(0),
+            unread_left_out: 0,
+        };
+        assert_eq!(by_queue(&group), "-");
+        group.unread_in = unread_in(2);
+        assert_eq!(by_queue(&group), "0:7 1:7");
+        group.unread_in = unread_in(10);
+        group.unread_left_out = 3;
+        assert_eq!(by_queue(&group), "0:7 1:7 2:7 3:7 4:7 5:7 6:7 7:7 and 5 more");
+    }
+}

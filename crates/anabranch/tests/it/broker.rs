@@ -370,6 +370,10 @@ fn a_record_that_the_broker_refuses_fails_the_run() {
     assert!(failed.err.contains("--set max.message.bytes=N"), "{}", failed.err);
     let failed = broker.run_with(&["produce", &topic, "-p", "7"], b"x\n").expect(3);
     assert!(failed.err.contains("has no such partition"), "{}", failed.err);
+    let failed = broker
+        .run_with(&["produce", &topic, "-X", "acks=7"], b"x\n")
+        .expect(2);
+    assert!(failed.err.contains("acks is 0, 1 or all"), "{}", failed.err);
 }
 
 /// Nothing more comes that could be written to nobody: it is noticed all the same.

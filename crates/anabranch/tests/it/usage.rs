@@ -70,10 +70,19 @@ fn wrong_usage_is_code_2_and_says_what_is_right() {
             &["produce", "t", "--idempotent", "--acks", "1"],
             "--idempotent needs --acks all",
         ),
+        (&["group", "delete", ""], "a value is required for '<GROUP>"),
         (&["produce", "bad name"], "\"bad name\" is no name of a topic"),
         (
             &["produce", "t", "-p", "-1"],
             "expected the number of a partition from 0 on",
+        ),
+        (
+            &["consume", "t", "-n", "-1"],
+            "expected a whole number of records from 0 on",
+        ),
+        (
+            &["group", "reset", "g", "--topic", "t", "--to-offset", "-5"],
+            "expected an offset from 0 on",
         ),
         (&["consume", "t", "-g", ""], "a value is required for '--group"),
         (&["topic", "list", "--timeout", "0"], "longer than nothing"),

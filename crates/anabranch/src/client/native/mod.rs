@@ -253,3 +253,26 @@ fn c_text(text: &str) -> Outcome<CString> {
     CString::new(text)
         .map_err(|_| Failure::usage(format!("{text:?} contains a zero byte, which no name may")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::Exit;
+
+    #[test]
+    fn silence_about_one_name_is_silence_too() {
+        let error = |code: RDKafkaErrorCode| ApiError {
+            code: code as i32,
+            text: "Timed out".to_owned(),
+        };
+        let silent = error(RDKafkaErrorCode::OperationTimedOut).failure("list groups");
+        assert_eq!(silent.exit, Exit::Unreachable);
+        assert!(
+            silent
+                .hint
+                .is_some_and(|hint| hint.contains("--timeout waits longer"))
+        );
+        let refused = error(RDKafkaErrorCode::InvalidTopic).failure("create topic");
+        assert_eq!((refused.exit, refused.hint), (Exit::Failed, None));
+    }
+}
