@@ -23,6 +23,7 @@
 //! see that the oracles notice.
 
 pub mod broker;
+mod calm;
 pub mod client;
 pub mod disk;
 pub mod faults;

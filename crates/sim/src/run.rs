@@ -9,9 +9,11 @@
 use std::collections::BTreeMap;
 
 use anabranch_core::cursor::Fault;
+use anabranch_core::log::Log;
 use anabranch_core::node::Node;
 
 use crate::broker::{Broker, node_options};
+use crate::calm::Patience;
 use crate::client::Client;
 use crate::faults::Faults;
 use crate::message::Tp;
@@ -23,8 +25,8 @@ use crate::plan::{Group, Plan};
 use crate::sights::{Sight, Sights};
 use crate::world::{Event, Keep, World};
 
-/// How long everything may take to be processed once faults have healed, milliseconds.
-const CALM_MS_MAX: u64 = 90_000;
+/// How long the broker may take to be there again after the last crash, milliseconds.
+const RETURN_MS_MAX: u64 = 90_000;
 /// A run of more steps than this is stuck in a circle.
 const STEPS_MAX: u64 = 400_000;
 
@@ -125,9 +127,7 @@ pub struct Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Chaos,
-    Calm {
-        until_ms: u64,
-    },
+    Calm(Patience),
     /// The last crash; the audit comes with the start.
     Last {
         until_ms: u64,
@@ -331,12 +331,10 @@ impl Run {
                     faults.heal(ctx, broker);
                     clients.iter_mut().for_each(|client| client.settle(ctx));
                 });
-                self.stage = Stage::Calm {
-                    until_ms: now_ms + CALM_MS_MAX,
-                };
+                self.stage = Stage::Calm(Patience::from(now_ms));
                 self.world.after_ms(1_000, Event::Fault);
             }
-            Stage::Calm { until_ms } => {
+            Stage::Calm(mut patience) => {
                 match self.backlog() {
                     None => {
                         self.world.trace(format_args!("== drained"));
@@ -345,17 +343,19 @@ impl Run {
                             broker.kill(ctx);
                         });
                         self.stage = Stage::Last {
-                            until_ms: now_ms + CALM_MS_MAX,
+                            until_ms: now_ms + RETURN_MS_MAX,
                         };
                     }
-                    Some((key, what)) if now_ms > until_ms => {
-                        let violation = Violation::new(delivery::DRAINED, what);
-                        self.oracle.judge(Err(match key {
-                            Some(key) => violation.about(&key),
-                            None => violation,
-                        }));
+                    Some((key, what)) => {
+                        if patience.is_over(now_ms, self.left()) {
+                            let violation = Violation::new(delivery::DRAINED, what);
+                            self.oracle.judge(Err(match key {
+                                Some(key) => violation.about(&key),
+                                None => violation,
+                            }));
+                        }
+                        self.stage = Stage::Calm(patience);
                     }
-                    Some(_) => {}
                 }
                 self.world.after_ms(500, Event::Fault);
             }
@@ -381,28 +381,43 @@ impl Run {
             let what = "the broker is down, or has entries that are not committed";
             return Some((None, what.to_owned()));
         };
-        for group in &self.groups {
+        for (key, log) in self.read_logs(node) {
+            let (start, end) = (log.start(), log.high_watermark());
+            if let Some(offset) = self.oracle.delivery.gap(&key, start, end) {
+                let what = format!("group {key:?} has not processed offset {offset}");
+                return Some((Some(key), what));
+            }
+            let position = node.groups().committed(&key.0, key.1);
+            if position != Some(end) {
+                let what = format!("group {key:?} has committed {position:?}, the log is {start} to {end}");
+                return Some((Some(key), what));
+            }
+        }
+        self.unsettled_queues(node).map(|what| (None, what))
+    }
+
+    /// How many records are still to be processed, and how many to be committed, in sum; nothing while the broker is down.
+    fn left(&self) -> Option<u64> {
+        let node = self.broker.node()?;
+        let left = self.read_logs(node).map(|(key, log)| {
+            let (start, end) = (log.start(), log.high_watermark());
+            let position = node.groups().committed(&key.0, key.1).unwrap_or(start);
+            let uncommitted = end.saturating_sub(position.max(start));
+            self.oracle.delivery.missing(&key, start, end) + u64::try_from(uncommitted).unwrap_or(0)
+        });
+        Some(left.sum())
+    }
+
+    /// The logs that groups with members read and that have records, and for which group.
+    fn read_logs<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = (Key, &'a Log)> {
+        self.groups.iter().flat_map(move |group| {
             let logs = node.logs().filter(|log| {
                 let topic = node.topic_by_id(log.topic());
                 topic.is_some_and(|topic| group.topics.contains(&topic.name))
             });
-            for log in logs.filter(|log| log.high_watermark() > log.start()) {
-                let key = (group.name.clone(), (log.topic(), log.partition()));
-                let gap = self.oracle.delivery.gap(&key, log.start(), log.high_watermark());
-                if let Some(offset) = gap {
-                    let what = format!("group {key:?} has not processed offset {offset}");
-                    return Some((Some(key), what));
-                }
-                let position = node.groups().committed(&group.name, key.1);
-                if position != Some(log.high_watermark()) {
-                    let (start, end) = (log.start(), log.high_watermark());
-                    let what =
-                        format!("group {key:?} has committed {position:?}, the log is {start} to {end}");
-                    return Some((Some(key), what));
-                }
-            }
-        }
-        self.unsettled_queues(node).map(|what| (None, what))
+            logs.filter(|log| log.high_watermark() > log.start())
+                .map(|log| ((group.name.clone(), (log.topic(), log.partition())), log))
+        })
     }
 }
 

@@ -49,6 +49,16 @@ impl Coverage {
             .map_or(from, |(_, end)| (*end).max(from));
         (end < upto).then_some(end)
     }
+
+    /// How many of the offsets from `from` on, below `upto`, are not in it.
+    fn missing(&self, from: i64, upto: i64) -> u64 {
+        let length = |from: i64, upto: i64| u64::try_from(upto - from).unwrap_or(0);
+        let ranges = self.ranges.range(..upto).rev();
+        let covered = ranges
+            .take_while(|(_, end)| **end > from)
+            .map(|(start, end)| length(from.max(*start), upto.min(*end)));
+        length(from, upto) - covered.sum::<u64>()
+    }
 }
 
 /// What each group has processed.
@@ -83,6 +93,12 @@ impl Delivery {
         }
     }
 
+    /// How many offsets from `from` on, below `upto`, no member of the group has processed.
+    pub fn missing(&self, key: &Key, from: i64, upto: i64) -> u64 {
+        let none = Coverage::default();
+        self.processed.get(key).unwrap_or(&none).missing(from, upto)
+    }
+
     /// The first offset that the group should process and has not.
     pub fn gap(&self, key: &Key, start: i64, high_watermark: i64) -> Option<i64> {
         let none = Coverage::default();
@@ -108,6 +124,10 @@ mod tests {
         assert_eq!(oracle.gap(&key, 0, 7), None);
         assert_eq!(oracle.gap(&key, 0, 9), Some(7));
         assert_eq!(oracle.gap(&key, 8, 9), None);
+        let missing = [(0, 9, 1), (-2, 10, 4), (3, 7, 0), (7, 8, 1), (5, 3, 0)];
+        for (from, upto, count) in missing {
+            assert_eq!(oracle.missing(&key, from, upto), count, "{from} to {upto}");
+        }
         oracle.resumed(&key, 7, 0).unwrap();
         assert!(oracle.resumed(&key, 8, 0).is_err());
         oracle.resumed(&key, 9, 8).unwrap();
