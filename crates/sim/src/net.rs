@@ -73,6 +73,8 @@ pub struct Net {
     /// By the clients' numbers.
     introductions: BTreeMap<usize, Introduction>,
     last_call: CallId,
+    /// Whether there is a broker, whose machine may still have what came over a connection that has broken.
+    is_broker_up: bool,
     /// Requests of broken connections that will not arrive.
     lost: std::collections::BTreeSet<CallId>,
     /// Requests of broken connections that will arrive: nobody hears their answers.
@@ -175,8 +177,8 @@ impl Net {
         }
     }
 
-    /// Breaks a connection. The client learns of each open request that its answer is lost. If the broker is gone
-    /// (`survives` is false), nothing that was under way arrives.
+    /// Breaks a connection. The client learns of each open request that its answer is lost. If the broker is gone, or refuses
+    /// the connection (`survives` is false), nothing that was under way arrives: a later broker never hears of it.
     pub fn cut(&mut self, world: &mut World, lane: Lane, survives: bool) {
         let Some(connection) = self.lanes.get_mut(&lane) else {
             return;
@@ -188,7 +190,7 @@ impl Net {
             .filter(|(_, arrived)| !**arrived)
             .map(|(call, _)| *call)
             .collect();
-        let arriving = if survives {
+        let arriving = if survives && self.is_broker_up {
             world.rng.index(under_way.len() + 1)
         } else {
             0
@@ -226,10 +228,16 @@ impl Net {
 
     /// The broker is gone: every connection breaks, and nothing that was under way arrives.
     pub fn broker_gone(&mut self, world: &mut World) {
+        self.is_broker_up = false;
         self.lost.append(&mut self.orphans);
         for lane in self.lanes() {
             self.cut(world, lane, false);
         }
+    }
+
+    /// A broker is there, and takes connections.
+    pub fn broker_started(&mut self) {
+        self.is_broker_up = true;
     }
 
     /// The connections of all clients.
@@ -276,5 +284,26 @@ mod tests {
             panic!("on a new one")
         };
         assert!(arrives == third && net.arrive(lane, third));
+    }
+
+    #[test]
+    fn what_is_under_way_while_there_is_no_broker_never_arrives() {
+        let lane = (3, Line::Data);
+        let arrived = |is_up: bool| {
+            (0..20).any(|seed| {
+                let (mut world, mut net) = (World::new(seed, Keep::Nothing), Net::default());
+                net.broker_started();
+                if !is_up {
+                    net.broker_gone(&mut world);
+                }
+                let calls: Vec<CallId> = (0..5)
+                    .map(|_| net.send(&mut world, lane, Request::Metadata))
+                    .collect();
+                net.cut(&mut world, lane, true);
+                calls.into_iter().any(|call| net.arrive(lane, call))
+            })
+        };
+        assert!(arrived(true));
+        assert!(!arrived(false), "the connection was never taken");
     }
 }

@@ -107,6 +107,7 @@ impl Broker {
         let last = store.recovered().last;
         ctx.world
             .trace(format_args!("** started: {:?}", store.recovered()));
+        ctx.net.broker_started();
         if store.recovered().snapshot.is_some() {
             ctx.saw(Sight::SnapshotUsed);
         }
